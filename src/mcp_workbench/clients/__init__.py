@@ -1,0 +1,1 @@
+"""What the workbench knows of other programs' config files: where they are, what they say, how to change them."""
