@@ -1,0 +1,173 @@
+"""From a file on disk to a config that can be used, or to one error with everything that is wrong.
+
+Read, parse, select what is used, expand variables, validate. Every step adds to the same list of problems, in the
+order of the file, and only then does loading fail: nobody should have to run the workbench once per mistake.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from mcp_workbench.config import WorkbenchConfig
+from mcp_workbench.config_keys import Selection
+from mcp_workbench.env_expander import Expansion, Use, expand
+from mcp_workbench.errors import ConfigError
+from mcp_workbench.json_document import Json, JsonPath, Problem, UnreadableDocument, parse_document
+
+_DEFAULT_PATH = "workbench-config.json"
+_MISSING = "there is no such file; write a first one with `mcp-workbench init`, or name yours with --config"
+
+# By the letter these are values of variables too, but everybody knows them and they stand in every second message:
+# hiding a home directory would make errors unreadable and protect nothing.
+_PUBLIC_VARIABLES = frozenset(
+    {"HOME", "USER", "LOGNAME", "PWD", "PATH", "SHELL", "TMPDIR", "TEMP", "LANG", "USERPROFILE"}
+)
+
+_SENTENCES = {
+    "missing": "is required",
+    "string_type": "must be a string",
+    "bool_type": "must be true or false",
+    "tuple_type": "must be a list of strings",
+    "mapping_type": "must be an object",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "string_too_short": "must not be blank",
+}
+
+_InSource: TypeAlias = Callable[[JsonPath], JsonPath]
+
+
+@dataclass(frozen=True)
+class LoadedConfig:
+    """A config, where it came from, what to tell the user about it and what never to tell anyone."""
+
+    config: WorkbenchConfig
+    path: Path
+    notes: tuple[str, ...]
+    secrets: frozenset[str] = field(repr=False)
+
+
+def config_path(option: str | None, environ: Mapping[str, str]) -> Path:
+    """Where the config is: `--config`, else `$WORKBENCH_CONFIG`, else in the current directory."""
+    chosen = option if option is not None else environ.get("WORKBENCH_CONFIG") or _DEFAULT_PATH
+    return Path(os.path.expanduser(chosen))
+
+
+def load_config(path: Path, environ: Mapping[str, str]) -> LoadedConfig:
+    """Read the config at `path`, with the variables of `environ`.
+
+    Raises:
+        ConfigError: with every problem of the file.
+    """
+    return parse_config(_read(path), str(path), environ)
+
+
+def parse_config(text: str | bytes, source: str, environ: Mapping[str, str]) -> LoadedConfig:
+    """Make a config of the contents of a file; `source` is what messages call it.
+
+    Raises:
+        ConfigError: with every problem of the text.
+    """
+    try:
+        document, repeated = parse_document(text)
+        if not isinstance(document, dict):
+            raise UnreadableDocument('the document must be a JSON object with the key "toolboxes"')
+        return _interpret(document, repeated, source, environ)
+    except UnreadableDocument as error:
+        raise ConfigError(source, [str(error)]) from None
+    except RecursionError:
+        raise ConfigError(source, ["the document is nested too deeply"]) from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        problem = _MISSING
+    except OSError as error:
+        problem = "this is a directory; name a file" if path.is_dir() else f"cannot be read: {error.strerror}"
+    except ValueError:
+        problem = "this is not the name of a file"
+    raise ConfigError(str(path), [problem])
+
+
+def _interpret(
+    document: dict[str, Json], repeated: Iterable[Problem], source: str, environ: Mapping[str, str]
+) -> LoadedConfig:
+    written = Selection()
+    expansion = expand(written.used(document), environ)
+    # A second time, for the keys that are known only now; what the first one has taken out cannot be reported again.
+    expanded = Selection(expansion.in_source)
+    value = expanded.used(expansion.value) if isinstance(expansion.value, dict) else {}
+    config, invalid = _validate(value, expansion.in_source)
+
+    unexpanded = {problem.path for problem in expansion.problems}
+    consequences = (problem for problem in (*expanded.problems, *invalid) if problem.path not in unexpanded)
+    problems = [*repeated, *written.problems, *expansion.problems, *consequences]
+    if config is None or problems:
+        ordered = sorted(problems, key=lambda problem: _position(document, problem.path))
+        raise ConfigError(source, list(dict.fromkeys(map(str, ordered))))
+    notes = (*_deprecations(config), *map(str, written.notes), *map(str, expanded.notes))
+    return LoadedConfig(config, Path(source), notes, _secrets(config, expansion))
+
+
+def _validate(value: dict[str, Json], in_source: _InSource) -> tuple[WorkbenchConfig | None, list[Problem]]:
+    try:
+        return WorkbenchConfig.model_validate(value), []
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        return None, [Problem(in_source(_place(detail)), _sentence(detail)) for detail in details]
+
+
+def _place(detail: ErrorDetails) -> JsonPath:
+    # What is wrong with a key itself is marked by pydantic with a last step that is not part of the document.
+    return detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
+
+
+def _sentence(detail: ErrorDetails) -> str:
+    if detail["type"] == "value_error":
+        return str(detail.get("ctx", {})["error"])
+    return _SENTENCES.get(detail["type"], detail["msg"])
+
+
+def _position(document: Json, path: JsonPath) -> tuple[int, ...]:
+    """A sort key that puts problems in the order of the file; what is missing comes last in its object."""
+    position: list[int] = []
+    value = document
+    for step in path:
+        children: list[tuple[str | int, Json]] = []
+        if isinstance(value, dict):
+            children = list(value.items())
+        elif isinstance(value, list):
+            children = list(enumerate(value))
+        index = next((index for index, (key, _) in enumerate(children) if key == step), len(children))
+        position.append(index)
+        value = children[index][1] if index < len(children) else None
+    return tuple(position)
+
+
+def _deprecations(config: WorkbenchConfig) -> Iterable[str]:
+    if "tool_mode" in config.model_fields_set:
+        yield 'toolMode: deprecated, since "proxy" is the only mode; remove this field'
+
+
+def _secrets(config: WorkbenchConfig, expansion: Expansion) -> frozenset[str]:
+    servers = [server for toolbox in config.toolboxes.values() for server in toolbox.servers.values()]
+    private = {use.value for use in expansion.uses if use.variable not in _PUBLIC_VARIABLES and not _is_spoken(use)}
+    public = {use.value for use in expansion.uses if use.variable in _PUBLIC_VARIABLES}
+    return frozenset(private | ({value for server in servers for value in server.env.values()} - public))
+
+
+def _is_spoken(use: Use) -> bool:
+    """Whether the value stands in a name or a description, which a model must be able to say."""
+    match use.path:
+        case ("toolboxes", _) | ("toolboxes", _, "description") | ("toolboxes", _, "mcpServers", _):
+            return True
+        case _:
+            return False

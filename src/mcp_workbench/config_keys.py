@@ -1,0 +1,122 @@
+"""Which parts of a config are used, and what to say about those that are not.
+
+Comments, disabled servers and keys that other clients have added are taken out before anything else looks at the
+document, so that nothing unused can stop the workbench. A key that is nearly one of ours is a mistake instead: a
+filter that is silently ignored exposes tools.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from mcp_workbench.config import ServerConfig, ToolboxConfig, WorkbenchConfig
+from mcp_workbench.json_document import Json, JsonPath, Problem, show_path
+
+# Written by other clients, close to a key of ours, and not meant as it.
+_FOREIGN_KEYS = frozenset({"alwaysAllow", "autoApprove", "description", "envFile", "name", "timeout", "transportType"})
+_REMOTE_KEYS = frozenset({"url", "serverUrl", "httpUrl", "headers"})
+_REMEDY = 'remove it, or keep it for later with "disabled": true'
+_SHORTEST_PART = 6
+_SERVER_KEYS = ServerConfig.known_keys()
+_TOOLBOX_KEYS = ToolboxConfig.known_keys()
+_TOP_KEYS = WorkbenchConfig.known_keys()
+
+_Select: TypeAlias = Callable[[dict[str, Json], JsonPath], dict[str, Json] | None]
+
+
+@dataclass
+class Selection:
+    """The used part of a document, and what was found on the way.
+
+    `in_source` translates a path of the document into one that messages may show.
+    """
+
+    in_source: Callable[[JsonPath], JsonPath] = lambda path: path
+    problems: list[Problem] = field(default_factory=list[Problem])
+    notes: list[Problem] = field(default_factory=list[Problem])
+
+    def used(self, document: dict[str, Json]) -> dict[str, Json]:
+        """Take a config apart and put together what the workbench uses of it."""
+        return self._entries(self._known(document, (), _TOP_KEYS), "toolboxes", (), self._toolbox)
+
+    def _toolbox(self, toolbox: dict[str, Json], path: JsonPath) -> dict[str, Json]:
+        return self._entries(self._known(toolbox, path, _TOOLBOX_KEYS), "mcpServers", path, self._server)
+
+    def _server(self, server: dict[str, Json], path: JsonPath) -> dict[str, Json] | None:
+        if server.get("disabled") is True:
+            return None
+        if _is_remote(server):
+            name = self.in_source(path)[-1]
+            self._fail(path, f"server '{name}' is a remote one, and only stdio servers are supported so far; {_REMEDY}")
+            return None
+        return self._known(server, path, _SERVER_KEYS)
+
+    def _entries(self, parent: dict[str, Json], key: str, path: JsonPath, select: _Select) -> dict[str, Json]:
+        """`parent` with the used entries of the map under `key`; what has the wrong type is left to the models."""
+        entries = parent.get(key)
+        if not isinstance(entries, dict):
+            return parent
+        used: dict[str, Json] = {}
+        for name, entry in entries.items():
+            selected = select(entry, (*path, key, name)) if isinstance(entry, dict) else entry
+            if not _is_comment(name) and not (selected is None and entry is not None):
+                used[name] = selected
+        return {**parent, key: used}
+
+    def _known(self, value: dict[str, Json], path: JsonPath, known: frozenset[str]) -> dict[str, Json]:
+        """`value` with its known keys, and those that only their expansion will show to be known or not."""
+        ignored: list[str] = []
+        used: dict[str, Json] = {}
+        for key, item in value.items():
+            if key in known or "${" in key:
+                used[key] = item
+            elif mistake := _mistake(key, known):
+                self._fail((*path, key), mistake)
+            elif not _is_comment(key):
+                ignored.append(str(self.in_source((*path, key))[-1]))
+        if ignored:
+            self.notes.append(Problem(self.in_source(path), _ignoring(ignored)))
+        return used
+
+    def _fail(self, path: JsonPath, sentence: str) -> None:
+        self.problems.append(Problem(self.in_source(path), sentence))
+
+
+def _is_comment(key: str) -> bool:
+    return key.startswith("_") or key == "$schema"
+
+
+def _is_remote(server: dict[str, Json]) -> bool:
+    transports = (server.get("transport"), server.get("type"))
+    return not _REMOTE_KEYS.isdisjoint(server) or any(
+        isinstance(transport, str) and transport != "stdio" and "${" not in transport for transport in transports
+    )
+
+
+def _mistake(key: str, known: frozenset[str]) -> str | None:
+    if _is_comment(key) or key in _FOREIGN_KEYS:
+        return None
+    if key == "mcpServers":
+        return 'servers stand in a toolbox: {"toolboxes": {"main": {"description": "…", "mcpServers": {…}}}}'
+    meant = _near(key, known)
+    return meant and f"unknown key; did you mean '{meant}'?"
+
+
+def _near(key: str, known: frozenset[str]) -> str | None:
+    """The known key that this one was probably meant to be."""
+    # Imported late because only files with an unknown key need it, and start-up is counted in milliseconds.
+    from difflib import get_close_matches
+
+    folded = {_fold(name): name for name in sorted(known)}
+    part_of = [name for name in folded if len(_fold(key)) >= _SHORTEST_PART and _fold(key) in name]
+    close = get_close_matches(_fold(key), folded, n=1, cutoff=0.8) or part_of
+    return folded[close[0]] if close else None
+
+
+def _fold(key: str) -> str:
+    return key.casefold().replace("_", "").replace("-", "").replace(" ", "")
+
+
+def _ignoring(keys: Iterable[str]) -> str:
+    names = ", ".join(show_path((key,)) for key in keys)
+    return f"ignored what the workbench does not know: {names}"

@@ -1,0 +1,129 @@
+"""`${VAR}` and `${VAR:-default}` in the strings of a JSON value.
+
+A pure function of a value and a mapping of variables. Everything is expanded once and in one pass: what a variable
+holds is never looked at again. All mistakes are collected, each with its path, and none of them quotes a value.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mcp_workbench.json_document import Json, JsonPath, Problem
+
+_MARK = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)(?P<end>\}?)")
+_REFERENCE = re.compile(r"(?P<name>[A-Z_][A-Z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Use:
+    """One place where the value of a variable went into the document."""
+
+    path: JsonPath
+    variable: str
+    value: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """A value with its variables filled in, and what became of them.
+
+    `source_keys` maps the path of every key that was expanded to the key as the file spells it. Messages name that
+    spelling: it is what the reader can search for, and it is never a secret.
+    """
+
+    value: Json
+    uses: tuple[Use, ...]
+    problems: tuple[Problem, ...]
+    source_keys: Mapping[JsonPath, str]
+
+    def in_source(self, path: JsonPath) -> JsonPath:
+        """The path of the same place in the document before it was expanded."""
+        return tuple(self.source_keys.get(path[: depth + 1], step) for depth, step in enumerate(path))
+
+
+def expand(value: Json, environ: Mapping[str, str]) -> Expansion:
+    """Fill the variables of `environ` into every string of `value`, keys included."""
+    run = _Run(environ)
+    expanded = run.expand(value, (), ())
+    return Expansion(expanded, tuple(run.uses), tuple(run.problems), run.source_keys)
+
+
+class _Run:
+    """One expansion; `path` is a place in the result, `source` the same place in the document."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
+        self.uses: list[Use] = []
+        self.problems: list[Problem] = []
+        self.source_keys: dict[JsonPath, str] = {}
+
+    def expand(self, value: Json, path: JsonPath, source: JsonPath) -> Json:
+        if isinstance(value, str):
+            text, used = self._text(value, source)
+            self._record(used, path)
+            return text
+        if isinstance(value, list):
+            return [self.expand(item, (*path, index), (*source, index)) for index, item in enumerate(value)]
+        if isinstance(value, dict):
+            return self._object(value, path, source)
+        return value
+
+    def _object(self, value: dict[str, Json], path: JsonPath, source: JsonPath) -> dict[str, Json]:
+        result: dict[str, Json] = {}
+        spelled: dict[str, str] = {}
+        for key, item in value.items():
+            name, used = self._text(key, (*source, key))
+            if name in spelled:
+                self._fail((*source, key), f"means the same key as '{spelled[name]}' beside it; rename one of them")
+                continue
+            spelled[name] = key
+            place = (*path, name)
+            if name != key:
+                self.source_keys[place] = key
+            self._record(used, place)
+            result[name] = self.expand(item, place, (*source, key))
+        return result
+
+    def _text(self, text: str, source: JsonPath) -> tuple[str, list[tuple[str, str]]]:
+        if "${" not in text:
+            return text, []
+        used: list[tuple[str, str]] = []
+        return "".join(self._pieces(text, source, used)), used
+
+    def _pieces(self, text: str, source: JsonPath, used: list[tuple[str, str]]) -> Iterator[str]:
+        end = 0
+        for mark in _MARK.finditer(text):
+            yield text[end : mark.start()]
+            yield "${" if mark["inside"] is None else self._reference(mark, source, used)
+            end = mark.end()
+        yield text[end:]
+
+    def _reference(self, mark: re.Match[str], source: JsonPath, used: list[tuple[str, str]]) -> str:
+        """The text that a `${…}` stands for; one that stands for nothing stays as it is."""
+        reference = _REFERENCE.fullmatch(mark["inside"])
+        if not mark["end"]:
+            self._fail(source, f"the ${{ at character {mark.start() + 1} has no closing brace; {_LITERAL}")
+        elif not reference:
+            self._fail(source, f"the ${{ at character {mark.start() + 1} begins no reference; {_RULE}; {_LITERAL}")
+        elif (value := self.environ.get(reference["name"])) is not None:
+            used.append((reference["name"], value))
+            return value
+        elif reference["default"] is not None:
+            return reference["default"]
+        else:
+            self._fail(source, _unset(reference["name"]))
+        return mark[0]
+
+    def _record(self, used: list[tuple[str, str]], path: JsonPath) -> None:
+        self.uses += [Use(path, variable, value) for variable, value in used]
+
+    def _fail(self, source: JsonPath, sentence: str) -> None:
+        self.problems.append(Problem(source, sentence))
+
+
+_RULE = "write ${NAME} or ${NAME:-default}, the name in capital letters, digits and underscores (no digit first)"
+_LITERAL = "write $${ for a literal ${"
+
+
+def _unset(name: str) -> str:
+    return f"variable {name} is not set; run `export {name}=value`, or write ${{{name}:-default}} to do without it"
