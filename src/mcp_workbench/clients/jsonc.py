@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from mcp_workbench.errors import WorkbenchError
+from mcp_workbench.json_document import JsonFloat
 
 _GAP = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -46,15 +47,6 @@ def parse(text: str) -> Node:
         raise NotJson("it is nested too deeply to be a config") from None
 
 
-def has_comments(text: str) -> bool:
-    """Tell whether a text that `parse` accepts is more than plain JSON."""
-    try:
-        json.loads(text.removeprefix("\ufeff"))
-    except ValueError:
-        return True
-    return False
-
-
 def skip_gap(text: str, position: int) -> int:
     """Return where the next thing that is neither space nor comment begins."""
     match = _GAP.match(text, position)
@@ -88,7 +80,7 @@ class _Parser:
         if match is None:
             self._fail("a value was expected" if at < len(self._text) else "the text ends too early", at)
         try:
-            return Node(json.loads(match.group()), at, match.end())
+            return Node(json.loads(match.group(), parse_float=JsonFloat), at, match.end())
         except ValueError:
             self._fail("this is not a JSON value", at)
 

@@ -4,12 +4,15 @@ A symbolic link is followed: the file that it points to is the one that changes.
 """
 
 import contextlib
+import difflib
 import os
 import stat
 import tempfile
 from datetime import datetime
 from pathlib import Path
 
+from mcp_workbench.clients.jsonc import parse
+from mcp_workbench.clients.secrets import mask
 from mcp_workbench.errors import WorkbenchError
 
 
@@ -59,6 +62,15 @@ def replace_text(path: Path, before: str | None, after: str) -> Path | None:
     except OSError as error:
         raise FileProblem(f"{path} cannot be written: {_reason(error)}") from error
     return backup
+
+
+def preview(before: str, after: str, path: Path) -> str:
+    """Return a change as a diff that is fit for a screen: both texts' secrets are blotted out."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(path), str(path), lineterm="")
+    diff = "\n".join(lines)
+    for text in (before, after):
+        diff = mask(diff, parse(text).value) if text.strip() else diff
+    return diff
 
 
 def _write_backup(target: Path, text: str, mode: int) -> Path:

@@ -1,0 +1,116 @@
+"""Which texts of a server's entry are secrets: by the name they go under, and by what they look like.
+
+A name that says secret is believed unless the value is plainly a setting; without such a name only a known prefix, a
+password in a URL or a long random run of characters counts. Missing a secret leaves it where it was before; taking a
+setting for one costs the user a variable. So names decide generously, shapes with care.
+"""
+
+import math
+import re
+from collections import Counter
+
+from mcp_workbench.json_document import Json
+
+_SECRET_WORD = re.compile(
+    r"APIKEY|AUTH|AUTHORIZATION|BEARER|COOKIE|CREDENTIALS?|DSN|KEYS?|PASSPHRASE|PASSWD|PASSWORD|SECRETS?|TOKEN"
+)
+# These mean a secret only at the end of a name: DB_PASS, but not PASS_THROUGH.
+_SECRET_ENDING = re.compile(r"(?:.*_)?(?:PASS|PWD|PAT)|.*(?:APIKEY|TOKEN|SECRET|PASSWORD)")
+_SECRET_PHRASE = re.compile(r"CONNECTION_?STRING|CONN_?STR")
+# What follows the secret word says that the value only describes it: TOKEN_LIMIT, AUTH_TYPE, KEY_FILE.
+_SETTING_WORD = re.compile(
+    r"ALGORITHM|COUNT|DIR|DIRECTORY|ENABLED|EXPIRY|FILE|HEADER|HOST|ID|LENGTH|LIMIT|METHOD|MODE|NAME|PATH|PORT|PREFIX"
+    r"|PROVIDER|REGION|SCOPES?|TIMEOUT|TTL|TYPE|USER|USERNAME"
+)
+_ADDRESS_WORD = re.compile(r"ENDPOINT|URI|URL")
+_SETTING_VALUE = re.compile(r"(?i)true|false|yes|no|on|off|none|null|auto|default|https?://[^@?\s]*")
+_PATH = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]")
+_PINNED = re.compile(r"(?:[@#]|sha256:)[0-9a-f]{7,64}$")
+_KNOWN_PREFIXES = re.compile(
+    r"(?:gh[pousr]_|github_pat_|glpat-|sk-|[srp]k_(?:live|test)_|xox[abeprs]-|xapp-|AKIA|ASIA|AIza|ya29\.|eyJ|npm_|pypi-"
+    r"|hf_|SG\.|shp(?:at|ss|ca)_|dop_v1_|ATATT|figd_|lin_api_|ntn_|secret_|tvly-|sntrys_|pplx-|gsk_|r8_|dckr_pat_)"
+    r"[A-Za-z0-9+/=_.-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY|(?i:bearer|basic) [A-Za-z0-9+/=_.-]{8,}"
+)
+_URL_PASSWORD = re.compile(r"(?i)^[a-z][a-z0-9+.-]*://[^/?#\s:@]*:(?P<password>[^/?#\s@]+)@")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_RUN = re.compile(r"[A-Za-z0-9+=]{20,}")
+_RANDOM_BITS = 3.2
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Tell whether the value that goes under this name should not stand in a config file."""
+    words = _words(name)
+    if not value or not words:
+        return looks_secret(value)
+    if _has_secret_form(value):
+        return True
+    if _SETTING_WORD.fullmatch(words[-1]):
+        return False
+    return _is_random(value) or (_is_secret_name(words) and not _is_setting(words, value))
+
+
+def looks_secret(value: str) -> bool:
+    """Tell whether a value is a secret whatever its name."""
+    return _has_secret_form(value) or _is_random(value)
+
+
+def url_password(value: str) -> str | None:
+    """Return the password inside a URL, or None."""
+    match = _URL_PASSWORD.match(value)
+    return match["password"] if match and "${" not in match["password"] else None
+
+
+def mask(text: str, document: Json) -> str:
+    """Return a text made from `document` with the secrets of that document blotted out, fit for a screen."""
+    for secret in sorted(_secrets_in(document, ""), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
+def _has_secret_form(value: str) -> bool:
+    return bool(_KNOWN_PREFIXES.match(value)) or url_password(value) is not None
+
+
+def _is_secret_name(words: list[str]) -> bool:
+    joined = "_".join(words)
+    if "PUBLIC" in words or joined == "PWD" or _ADDRESS_WORD.fullmatch(words[-1]):
+        return False
+    return (
+        any(_SECRET_WORD.fullmatch(word) for word in words)
+        or bool(_SECRET_ENDING.fullmatch(joined))
+        or bool(_SECRET_PHRASE.search(joined))
+    )
+
+
+def _is_setting(words: list[str], value: str) -> bool:
+    """A KEY or TOKEN of digits is a number; a password may well consist of them."""
+    number = value.isdigit() and not words[-1].startswith(("PASS", "PWD"))
+    return number or bool(_SETTING_VALUE.fullmatch(value)) or bool(_PATH.match(value))
+
+
+def _words(name: str) -> list[str]:
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return [word for word in re.split(r"[^A-Z0-9]+", spaced.upper()) if word]
+
+
+def _is_random(value: str) -> bool:
+    if _UUID.fullmatch(value) or _PATH.match(value) or _PINNED.search(value) or value.startswith("@") or " " in value:
+        return False
+    return any(_is_mixed(run) and _entropy(run) >= _RANDOM_BITS for run in _RUN.findall(value))
+
+
+def _is_mixed(run: str) -> bool:
+    return bool(re.search("[0-9]", run)) and bool(re.search("[A-Za-z]", run))
+
+
+def _entropy(text: str) -> float:
+    """Bits per character, by how often each occurs."""
+    return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
+
+
+def _secrets_in(value: Json, name: str) -> set[str]:
+    if isinstance(value, dict):
+        return set[str]().union(*(_secrets_in(item, key) for key, item in value.items()))
+    if isinstance(value, list):
+        return set[str]().union(*(_secrets_in(item, "") for item in value))
+    return {value} if isinstance(value, str) and "${" not in value and is_secret(name, value) else set()

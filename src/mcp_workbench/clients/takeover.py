@@ -1,0 +1,198 @@
+"""What an import does with each server that was found, decided before anything is written.
+
+An entry that two clients share is taken once. A server that the config has already stays as it is there: whoever edited
+it meant to. Two different servers of one name in one toolbox both come in, the later one under a longer name.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, cast
+
+from mcp_workbench.clients.comparison import Comparison, launch, slot_text
+from mcp_workbench.clients.entries import Entry, NotTakenOver, is_workbench, make_entry
+from mcp_workbench.clients.jsonc import parse
+from mcp_workbench.clients.reading import FoundServer
+from mcp_workbench.clients.variables import escaped, variable_name
+from mcp_workbench.config_file import parse_config
+from mcp_workbench.errors import ConfigError
+from mcp_workbench.json_document import Json
+
+Status = Literal["new", "present", "conflict", "duplicate", "itself", "refused"]
+Toolboxes = dict[str, dict[str, dict[str, Json]]]
+"""Server entries by toolbox and name."""
+
+_NAME = r"[A-Z_][A-Z0-9_]*"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable that the written config needs, and where a person finds its value."""
+
+    name: str
+    source: str
+    is_set: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of one server."""
+
+    found: FoundServer
+    status: Status
+    toolbox: str
+    name: str
+    reason: str = ""
+    entry: dict[str, Json] = field(default_factory=dict[str, Json], repr=False)
+    notes: tuple[str, ...] = ()
+    variables: tuple[Variable, ...] = ()
+
+
+def referenced(text: str) -> set[str]:
+    """Return the variables that a config's text refers to without a default."""
+    return set(re.findall(rf"(?<!\$)\$\{{({_NAME})\}}", text))
+
+
+def permissive(text: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which every variable of a text is set, to check everything else about it."""
+    return {**{name: name for name in referenced(text)}, **environ}
+
+
+def existing_toolboxes(text: str) -> Toolboxes:
+    """Return the server entries of a config's text, which `parse_config` has accepted."""
+    document = cast("dict[str, Json]", parse(text).value)
+    return {
+        name: {server: entry for server, entry in _members(toolbox, "mcpServers").items() if isinstance(entry, dict)}
+        for name, toolbox in _members(document, "toolboxes").items()
+    }
+
+
+def _members(parent: Json, key: str) -> dict[str, Json]:
+    value = parent.get(key) if isinstance(parent, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+class Takeover:
+    """Decides on servers one after the other."""
+
+    def __init__(self, config_text: str, platform: str, environ: Mapping[str, str], toolbox: str | None) -> None:
+        self._before = existing_toolboxes(config_text)
+        self._platform = platform
+        self._environ = environ
+        self._toolbox = toolbox
+        self._names = _VariableNames(environ, referenced(config_text))
+        self._taken: dict[tuple[str, str], FoundServer] = {}
+        self._whole: list[tuple[str, dict[str, Json], str]] = []
+        self._origins: dict[str, object] = {}
+
+    def decide(self, found: Iterable[FoundServer]) -> list[Outcome]:
+        """Return what becomes of each server, in order."""
+        return [self._decide(server) for server in found]
+
+    def _decide(self, found: FoundServer) -> Outcome:
+        name = escaped(found.name.lstrip("_"))
+        draft = Outcome(found, "new", self._toolbox or self._toolbox_for(found), name)
+        if is_workbench(found.entry):
+            return replace(draft, status="itself", reason="it is the workbench itself")
+        try:
+            whole = make_entry(found, self._platform, lambda _variable, secret, _place: escaped(secret))
+            _check_loads(name, whole.content)
+        except NotTakenOver as error:
+            return replace(draft, status="refused", reason=str(error))
+        return self._place(draft, whole)
+
+    def _place(self, draft: Outcome, whole: Entry) -> Outcome:
+        for name, content, toolbox in self._whole:
+            if name == draft.name and launch(content, whole.content) == launch(whole.content, content):
+                return replace(draft, status="duplicate", reason=f"the same server is taken into toolbox '{toolbox}'")
+        if present := self._present(draft):
+            return replace(draft, status="present", toolbox=present[0], name=present[1])
+        if draft.name in self._before.get(draft.toolbox, {}):
+            reason = "toolbox has another server of that name, which stays; import with --toolbox to keep both"
+            return replace(draft, status="conflict", reason=reason)
+        return self._take(replace(draft, name=self._free_name(draft)), whole)
+
+    def _take(self, draft: Outcome, whole: Entry) -> Outcome:
+        lifted: dict[str, Variable] = {}
+
+        def hide(preferred: str, secret: str, place: str) -> str:
+            variable = self._names.name_for(preferred, draft.name, secret)
+            source = f"{place} of '{draft.found.name}' in {draft.found.file}"
+            lifted[variable] = Variable(variable, source, self._environ.get(variable) == secret)
+            return f"${{{variable}}}"
+
+        entry = make_entry(draft.found, self._platform, hide)
+        for variable, source in entry.needed.items():
+            lifted.setdefault(variable, Variable(variable, source, variable in self._environ))
+        self._taken[draft.toolbox, draft.name] = draft.found
+        self._whole.append((escaped(draft.found.name.lstrip("_")), whole.content, draft.toolbox))
+        return replace(draft, entry=entry.content, notes=entry.notes, variables=tuple(lifted.values()))
+
+    def _present(self, draft: Outcome) -> tuple[str, str] | None:
+        """Find the server in the config as it was: the same for certain elsewhere, by all appearances here."""
+        secrets: list[str] = []
+
+        def slot(_variable: str, secret: str, _place: str) -> str:
+            secrets.append(secret)
+            return slot_text(len(secrets) - 1)
+
+        template = make_entry(draft.found, self._platform, slot).content
+        for toolbox, servers in self._before.items():
+            here = toolbox == draft.toolbox
+            for name in (draft.name, self._longer_name(draft)) if here else (draft.name,):
+                match = Comparison(secrets, self._environ, lenient=here)
+                if name in servers and match.same(launch(template, servers[name]), launch(servers[name], template)):
+                    return toolbox, name
+        return None
+
+    def _free_name(self, draft: Outcome) -> str:
+        name, number = draft.name, 1
+        while (draft.toolbox, name) in self._taken or (number > 1 and name in self._before.get(draft.toolbox, {})):
+            name = self._longer_name(draft) if number == 1 else f"{self._longer_name(draft)}-{number}"
+            number += 1
+        return name
+
+    def _longer_name(self, draft: Outcome) -> str:
+        project = draft.found.project
+        return f"{draft.name}-{escaped(project.name) if project else draft.found.client.id}"
+
+    def _toolbox_for(self, found: FoundServer) -> str:
+        origin = found.project or found.client.id
+        wanted = escaped((found.project.name if found.project else found.client.id).lstrip("_")) or "project"
+        name, number = wanted, 1
+        while self._origins.setdefault(name, origin) != origin:
+            number += 1
+            name = f"{wanted}-{number}"
+        return name
+
+
+class _VariableNames:
+    """Gives each secret a variable of its own, and the same secret the same one."""
+
+    def __init__(self, environ: Mapping[str, str], used: set[str]) -> None:
+        self._environ = environ
+        self._used = used
+        self._given: dict[str, str] = {}
+
+    def name_for(self, preferred: str, server: str, secret: str) -> str:
+        longer = f"{variable_name(server)}_{preferred}"
+        candidates = [preferred, longer, *(f"{longer}_{number}" for number in range(2, 100))]
+        name = next(name for name in candidates if self._fits(name, secret))
+        self._given[name] = secret
+        return name
+
+    def _fits(self, name: str, secret: str) -> bool:
+        known = self._given.get(name, self._environ.get(name))
+        # A variable that the config uses already, with a value that cannot be known, may mean something else.
+        return known == secret if known is not None else name not in self._used
+
+
+def _check_loads(name: str, entry: dict[str, Json]) -> None:
+    """Refuse what the workbench would refuse: one odd entry must not keep the others out."""
+    text = json.dumps({"toolboxes": {"main": {"description": "-", "mcpServers": {name: entry}}}})
+    try:
+        parse_config(text, "entry", permissive(text, {}))
+    except ConfigError as error:
+        problems = "; ".join(problem.removeprefix("toolboxes.main.mcpServers.") for problem in error.problems)
+        raise NotTakenOver(problems) from None

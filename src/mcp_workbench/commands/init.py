@@ -1,0 +1,74 @@
+"""`mcp-workbench init`: writes a first config, one that works at once."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from rich.markup import escape
+
+from mcp_workbench.clients.safe_write import replace_text
+from mcp_workbench.clients.variables import escaped
+from mcp_workbench.commands.terminal import console
+from mcp_workbench.config_file import config_path, parse_config
+from mcp_workbench.errors import WorkbenchError
+from mcp_workbench.json_document import Json
+
+HELP = "write a first config that works at once"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Writes a first config with one toolbox, whose server is built into the workbench: it works without Node and "
+        "without the network. A file that is there already is never overwritten."
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    target = config_path(args.config, os.environ)
+    if os.path.lexists(target):
+        raise WorkbenchError(
+            f"{target} exists, and init overwrites nothing. Look at it with `mcp-workbench check`, add servers to it "
+            "with `mcp-workbench import`, or name another file with --config"
+        )
+    text = json.dumps(first_config(), indent=2, ensure_ascii=False) + "\n"
+    parse_config(text, str(target), os.environ)
+    replace_text(target, None, text)
+    _show_next_steps(target, named=target != config_path(None, {}))
+    return 0
+
+
+def first_config() -> dict[str, Json]:
+    """Return a config that works on this machine and explains itself."""
+    return {
+        "_comment": "Keys that start with an underscore are comments. A toolbox groups servers that are used together.",
+        "toolboxes": {
+            "example": {
+                "description": "Try the workbench out: a small server that needs nothing installed",
+                "mcpServers": {
+                    "example": {
+                        "_comment": "An entry is what other clients have under mcpServers; paste yours beside it. "
+                        "Write secrets as ${NAME}, and the variable NAME is filled in when the workbench starts.",
+                        "command": escaped(sys.executable),
+                        "args": ["-m", "mcp_workbench.example_server"],
+                    }
+                },
+            }
+        },
+    }
+
+
+def _show_next_steps(target: Path, *, named: bool) -> None:
+    out = console()
+    option = f" --config {target}" if named else ""
+    steps = {
+        "check --connect": "start its server and see its tools",
+        "import": "take over the servers that your other clients have",
+        "install claude-desktop": "give it to a client (or claude-code, cursor, vscode)",
+    }
+    out.print(f"Wrote {escape(str(target))}. What you can do next:\n")
+    for command, purpose in steps.items():
+        out.print(f"  mcp-workbench{escape(option)} {command}   [dim]# {purpose}[/]")
