@@ -5,8 +5,8 @@ the ends of sentences that begin with a path ("must be a list of strings"), and 
 """
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
 from pydantic.alias_generators import to_camel
@@ -65,10 +65,12 @@ def _optional_seconds(value: object) -> float | None:
     return None if value is None else _seconds(value)
 
 
-def _inherited(value: Any) -> Any:
-    names: list[Any] = [*value] if isinstance(value, list | tuple) else [value]
-    if isinstance(value, bool) or (names != [value] and all(map(_is_variable_name, names))):
+def _inherited(value: object) -> object:
+    if isinstance(value, bool):
         return value
+    names = cast("Sequence[object]", value) if isinstance(value, list | tuple) else [None]
+    if all(map(_is_variable_name, names)):
+        return names
     raise ValueError("must be true, false or a list of variable names")
 
 
