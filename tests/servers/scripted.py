@@ -27,6 +27,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, NoReturn
 
 MODERN = "2026-07-28"
@@ -67,9 +68,12 @@ class Wire:
         self.send_line(encoded(message))
 
     def send_line(self, line: bytes) -> None:
-        with self._lock:
-            sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
+        try:
+            with self._lock:
+                sys.stdout.buffer.write(line)
+                sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            self.event("broken pipe")
 
     def end(self, status: int, why: str) -> NoReturn:
         # Calls still wait on other threads: a normal exit could block on them.
@@ -111,26 +115,29 @@ class Server:
     def serve(self) -> None:
         for line in sys.stdin.buffer:
             try:
-                message = json.loads(line)
+                message: Json | None = json.loads(line)
             except ValueError:
+                message = None
+            if isinstance(message, dict):
+                self.wire.event("received", message=message)
+                self.receive(message)
+            else:
                 self.wire.event("junk", line=line.decode(errors="replace"))
-                continue
-            self.wire.event("received", message=message)
-            self.receive(message)
 
     def receive(self, message: Json) -> None:
         method, request_id = message.get("method"), message.get("id")
+        params: Json = message.get("params") or {}
         if self.era is None:
             self._choose_era(message)
         if method is None:
             self._answered(message)
         elif request_id is None:
-            self._notified(method, message.get("params") or {})
-        elif method == "tools/call" and self.accepts(request_id, method, message.get("params") or {}):
-            call = self.calls[request_id] = Call(self, request_id, message["params"])
-            threading.Thread(target=self.respond, args=(request_id, call.run), daemon=True).start()
+            self._notified(method, params)
         elif method != "tools/call":
-            self.respond(request_id, lambda: self._result(request_id, method, message.get("params") or {}))
+            self.respond(request_id, lambda: self._result(request_id, method, params))
+        elif self.accepts(request_id, method, params):
+            call = self.calls[request_id] = Call(self, request_id, params)
+            threading.Thread(target=self.respond, args=(request_id, call.run), daemon=True).start()
 
     def accepts(self, request_id: str | int, method: str, params: Json) -> bool:
         """Whether a call may start; answers it itself when not."""
@@ -185,7 +192,8 @@ class Server:
         if wanted == "legacy-exits" and method != "initialize":
             self.wire.end(3, "the first message was not initialize")
         if wanted == "dual":
-            meta = (message.get("params") or {}).get("_meta") or {}
+            params: Json = message.get("params") or {}
+            meta: Json = params.get("_meta") or {}
             wanted = "modern" if method != "initialize" and PREFIX + "protocolVersion" in meta else "legacy"
         self.era = "modern" if wanted == "modern" else "legacy"
 
@@ -209,7 +217,7 @@ class Server:
             raise NoAnswerError
         if error := self.options.get("error_on", {}).get(method):
             raise RpcError(**error)
-        meta = params.get("_meta") or {}
+        meta: Json = params.get("_meta") or {}
         version = meta.get(PREFIX + "protocolVersion")
         if self.era == "modern" and method == "initialize":
             refused = {"supported": [MODERN], "requested": params.get("protocolVersion")}
@@ -601,6 +609,15 @@ def sleep_for_ever() -> NoReturn:
         time.sleep(3600)
 
 
+def dying_of_sigterm(wire: Wire) -> Callable[[int, FrameType | None], None]:
+    def die(number: int, _frame: FrameType | None) -> None:
+        wire.event("exit", status=-number, why="SIGTERM")
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    return die
+
+
 def start(options: Json, wire: Wire) -> None:
     """Do whatever is to happen before the first message is read."""
     names = options.get("log_env", [])
@@ -608,7 +625,7 @@ def start(options: Json, wire: Wire) -> None:
     if options.get("ignore_sigterm"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     else:
-        signal.signal(signal.SIGTERM, lambda *_: wire.end(-signal.SIGTERM & 0xFF, "SIGTERM"))
+        signal.signal(signal.SIGTERM, dying_of_sigterm(wire))
     if options.get("grandchild"):
         start_grandchild(options["grandchild"], wire)
     write_stderr(options.get("stderr_at_start", ""))
@@ -628,10 +645,7 @@ def main() -> None:
     options: Json = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
     wire = Wire(options.get("log"))
     start(options, wire)
-    try:
-        Server(options, wire).serve()
-    except BrokenPipeError:
-        wire.event("broken pipe")
+    Server(options, wire).serve()
     if options.get("ignore_stdin_eof"):
         wire.event("stdin closed")
         sleep_for_ever()
