@@ -94,6 +94,7 @@ def _proxy(value: object) -> object:
 
 Text = Annotated[str, AfterValidator(_unicode)]
 Name = Annotated[Text, AfterValidator(_filled)]
+Description = Annotated[Name, WithJsonSchema({"type": "string", "pattern": "\\S"})]
 Argument = Annotated[Text, AfterValidator(_without_nul)]
 Program = Annotated[Argument, AfterValidator(_filled), Field(min_length=1)]
 VariableName = Annotated[Argument, AfterValidator(_variable_name)]
@@ -106,11 +107,25 @@ Transport = Annotated[Literal["stdio"] | None, BeforeValidator(_stdio)]
 InheritedEnvironment = Annotated[StrictBool | tuple[str, ...], BeforeValidator(_inherited)]
 
 
+def _tidy_schema(schema: dict[str, Any]) -> None:
+    """Allow comments, and drop the titles that pydantic makes of the keys."""
+    schema.update(_COMMENTS)
+    for value in schema["properties"].values():
+        del value["title"]
+
+
+def _server_schema(schema: dict[str, Any]) -> None:
+    """A disabled server is not read, so it need not be complete."""
+    _tidy_schema(schema)
+    schema["if"] = {"properties": {"disabled": {"const": True}}, "required": ["disabled"]}
+    schema["else"] = {"required": schema.pop("required")}
+
+
 class _FileObject(BaseModel):
     """An object of the file; camelCase there, snake_case here."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
-        frozen=True, alias_generator=to_camel, populate_by_name=True, json_schema_extra=_COMMENTS
+        frozen=True, alias_generator=to_camel, populate_by_name=True, json_schema_extra=_tidy_schema
     )
 
     @classmethod
@@ -121,6 +136,8 @@ class _FileObject(BaseModel):
 
 class ServerConfig(_FileObject):
     """One downstream server: a standard `mcpServers` entry, and what the workbench adds to it."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra=_server_schema)
 
     command: Program = Field(description="The program that is the server, found on PATH or by its full path.")
     args: tuple[Argument, ...] = Field(default=(), repr=False, description="The arguments of the program.")
@@ -135,7 +152,7 @@ class ServerConfig(_FileObject):
     transport: Transport = Field(default=None, description='How to talk to the server: "stdio", which is the default.')
     type: Transport = Field(default=None, description="The same as `transport`, as other clients spell it.")
     connect_timeout: Seconds = Field(
-        default=30, description="Seconds that the server may take from its start to its list of tools."
+        default=30.0, description="Seconds that the server may take from its start to its list of tools."
     )
     call_timeout: OptionalSeconds = Field(
         default=None, description="Seconds that a call may take without progress. Absent: the client decides."
@@ -159,7 +176,7 @@ class ServerConfig(_FileObject):
 class ToolboxConfig(_FileObject):
     """A named group of servers that are opened together."""
 
-    description: Name = Field(description="What this toolbox is for, in words that help a model choose it.")
+    description: Description = Field(description="What this toolbox is for, in words that help a model choose it.")
     servers: Mapping[Name, ServerConfig] = Field(
         validation_alias="mcpServers",
         serialization_alias="mcpServers",

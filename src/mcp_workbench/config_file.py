@@ -75,10 +75,10 @@ def parse_config(text: str | bytes, source: str, environ: Mapping[str, str]) -> 
         ConfigError: with every problem of the text.
     """
     try:
-        document, repeated = parse_document(text)
+        document, defects = parse_document(text)
         if not isinstance(document, dict):
             raise UnreadableDocument('the document must be a JSON object with the key "toolboxes"')
-        return _interpret(document, repeated, source, environ)
+        return _interpret(document, defects, source, environ)
     except UnreadableDocument as error:
         raise ConfigError(source, [str(error)]) from None
     except RecursionError:
@@ -91,14 +91,18 @@ def _read(path: Path) -> bytes:
     except FileNotFoundError:
         problem = _MISSING
     except OSError as error:
-        problem = "this is a directory; name a file" if path.is_dir() else f"cannot be read: {error.strerror}"
+        problem = "this is a directory; name a file" if os.path.isdir(path) else _unreadable(error)
     except ValueError:
         problem = "this is not the name of a file"
     raise ConfigError(str(path), [problem])
 
 
+def _unreadable(error: OSError) -> str:
+    return f"cannot be read ({error.strerror}); allow yourself to read it, or name another file with --config"
+
+
 def _interpret(
-    document: dict[str, Json], repeated: Iterable[Problem], source: str, environ: Mapping[str, str]
+    document: dict[str, Json], defects: Iterable[Problem], source: str, environ: Mapping[str, str]
 ) -> LoadedConfig:
     written = Selection()
     expansion = expand(written.used(document), environ)
@@ -107,9 +111,9 @@ def _interpret(
     value = expanded.used(expansion.value) if isinstance(expansion.value, dict) else {}
     config, invalid = _validate(value, expansion.in_source)
 
-    unexpanded = {problem.path for problem in expansion.problems}
-    consequences = (problem for problem in (*expanded.problems, *invalid) if problem.path not in unexpanded)
-    problems = [*repeated, *written.problems, *expansion.problems, *consequences]
+    causes = [*defects, *written.problems, *expansion.problems]
+    reported = {problem.path for problem in causes}
+    problems = [*causes, *(problem for problem in (*expanded.problems, *invalid) if problem.path not in reported)]
     if config is None or problems:
         ordered = sorted(problems, key=lambda problem: _position(document, problem.path))
         raise ConfigError(source, list(dict.fromkeys(map(str, ordered))))

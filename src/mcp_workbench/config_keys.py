@@ -5,16 +5,16 @@ document, so that nothing unused can stop the workbench. A key that is nearly on
 filter that is silently ignored exposes tools.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mcp_workbench.config import ServerConfig, ToolboxConfig, WorkbenchConfig
-from mcp_workbench.json_document import Json, JsonPath, Problem, show_path
+from mcp_workbench.json_document import Json, JsonPath, Problem, show_key
 
 # Written by other clients, close to a key of ours, and not meant as it.
 _FOREIGN_KEYS = frozenset({"alwaysAllow", "autoApprove", "description", "envFile", "name", "timeout", "transportType"})
-_REMOTE_KEYS = frozenset({"url", "serverUrl", "httpUrl", "headers"})
+_OUTSIDE = 'servers stand in a toolbox: {"toolboxes": {"main": {"description": "…", "mcpServers": {…}}}}'
 _REMEDY = 'remove it, or keep it for later with "disabled": true'
 _SHORTEST_PART = 6
 _SERVER_KEYS = ServerConfig.known_keys()
@@ -45,9 +45,9 @@ class Selection:
     def _server(self, server: dict[str, Json], path: JsonPath) -> dict[str, Json] | None:
         if server.get("disabled") is True:
             return None
-        if _is_remote(server):
-            name = self.in_source(path)[-1]
-            self._fail(path, f"server '{name}' is a remote one, and only stdio servers are supported so far; {_REMEDY}")
+        if reason := _not_stdio(server):
+            name = show_key(self.in_source(path)[-1])
+            self._fail(path, f"only stdio servers are supported so far, and server '{name}' {reason}; {_REMEDY}")
             return None
         return self._known(server, path, _SERVER_KEYS)
 
@@ -70,13 +70,26 @@ class Selection:
         for key, item in value.items():
             if key in known or "${" in key:
                 used[key] = item
-            elif mistake := _mistake(key, known):
-                self._fail((*path, key), mistake)
+            elif not _is_comment(key) and (meant := self._mistaken(key, path, known)):
+                # Read as what was meant, so that the mistakes inside are reported along with this one.
+                used.update({} if meant in value else {meant: item})
             elif not _is_comment(key):
-                ignored.append(str(self.in_source((*path, key))[-1]))
+                ignored.append(f"'{show_key(self.in_source((*path, key))[-1])}'")
         if ignored:
-            self.notes.append(Problem(self.in_source(path), _ignoring(ignored)))
+            self.notes.append(Problem(self.in_source(path), f"ignored unknown keys: {', '.join(ignored)}"))
         return used
+
+    def _mistaken(self, key: str, path: JsonPath, known: frozenset[str]) -> str | None:
+        """Report a key that was probably meant to be another one, and say which."""
+        if key in _FOREIGN_KEYS:
+            return None
+        if key == "mcpServers":
+            self._fail((*path, key), _OUTSIDE)
+            return key
+        meant = _near(key, known)
+        if meant:
+            self._fail((*path, key), f"unknown key; did you mean '{meant}'?")
+        return meant
 
     def _fail(self, path: JsonPath, sentence: str) -> None:
         self.problems.append(Problem(self.in_source(path), sentence))
@@ -86,20 +99,16 @@ def _is_comment(key: str) -> bool:
     return key.startswith("_") or key == "$schema"
 
 
-def _is_remote(server: dict[str, Json]) -> bool:
-    transports = (server.get("transport"), server.get("type"))
-    return not _REMOTE_KEYS.isdisjoint(server) or any(
-        isinstance(transport, str) and transport != "stdio" and "${" not in transport for transport in transports
-    )
-
-
-def _mistake(key: str, known: frozenset[str]) -> str | None:
-    if _is_comment(key) or key in _FOREIGN_KEYS:
-        return None
-    if key == "mcpServers":
-        return 'servers stand in a toolbox: {"toolboxes": {"main": {"description": "…", "mcpServers": {…}}}}'
-    meant = _near(key, known)
-    return meant and f"unknown key; did you mean '{meant}'?"
+def _not_stdio(server: dict[str, Json]) -> str | None:
+    """Why this is no stdio server, if it is none; a variable is given the benefit of the doubt."""
+    for key in ("url", "serverUrl", "httpUrl", "headers"):
+        if key in server:
+            return f"has the key '{key}'"
+    for key in ("transport", "type"):
+        transport = server.get(key)
+        if isinstance(transport, str) and transport != "stdio" and "${" not in transport:
+            return f"has another '{key}'"
+    return None
 
 
 def _near(key: str, known: frozenset[str]) -> str | None:
@@ -115,8 +124,3 @@ def _near(key: str, known: frozenset[str]) -> str | None:
 
 def _fold(key: str) -> str:
     return key.casefold().replace("_", "").replace("-", "").replace(" ", "")
-
-
-def _ignoring(keys: Iterable[str]) -> str:
-    names = ", ".join(show_path((key,)) for key in keys)
-    return f"ignored what the workbench does not know: {names}"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mcp_workbench.json_document import Json, JsonPath, Problem
+from mcp_workbench.json_document import Json, JsonPath, Problem, show_key
 
 _MARK = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)(?P<end>\}?)")
 _REFERENCE = re.compile(r"(?P<name>[A-Z_][A-Z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
@@ -74,7 +74,9 @@ class _Run:
         for key, item in value.items():
             name, used = self._text(key, (*source, key))
             if name in spelled:
-                self._fail((*source, key), f"means the same key as '{spelled[name]}' beside it; rename one of them")
+                self._fail(
+                    (*source, key), f"means the same key as '{show_key(spelled[name])}' beside it; rename one of them"
+                )
                 continue
             spelled[name] = key
             place = (*path, name)

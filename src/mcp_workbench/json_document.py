@@ -75,7 +75,7 @@ def parse_document(data: str | bytes) -> tuple[Json, list[Problem]]:
     """Parse one JSON document.
 
     Returns:
-        The value, and the repeated keys in it.
+        The value, and what in it is not JSON although Python reads it: repeated keys, NaN and Infinity.
 
     Raises:
         UnreadableDocument: if there is no value to speak of.
@@ -84,22 +84,29 @@ def parse_document(data: str | bytes) -> tuple[Json, list[Problem]]:
     if not text.strip():
         raise UnreadableDocument("the file is empty; `mcp-workbench init` writes a first one")
     value = _parse(text)
-    return value, list(_repeated_keys(value, ()))
+    return value, list(_defects(value, ()))
+
+
+def show_key(key: str | int) -> str:
+    """A key as it may stand in a message: on one line, printable and not endless."""
+    text = str(key)
+    short = text if len(text) <= _LONGEST_KEY_SHOWN else text[:_LONGEST_KEY_SHOWN] + "…"
+    return short if short.isprintable() else json.dumps(short)[1:-1]
 
 
 def _show_step(step: str | int) -> str:
     if isinstance(step, int):
         return f"[{step}]"
-    key = step if len(step) <= _LONGEST_KEY_SHOWN else step[:_LONGEST_KEY_SHOWN] + "…"
-    if _PLAIN_KEY.fullmatch(key) and key.isprintable():
-        return f".{key}"
-    return f"[{json.dumps(key, ensure_ascii=not key.isprintable())}]"
+    key = show_key(step)
+    return f".{key}" if _PLAIN_KEY.fullmatch(step) else f"[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def _decode(data: bytes) -> str:
     for encoding, marks in _FOREIGN_MARKS.items():
         if data.startswith(marks):
             raise UnreadableDocument(f"the file is {encoding} text; save it as UTF-8")
+    if b"\0" in data:
+        raise UnreadableDocument("the file contains NUL bytes, as UTF-16 text does; save it as UTF-8")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -130,16 +137,18 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Json]:
     return repeating
 
 
-def _repeated_keys(value: Json, path: JsonPath) -> Iterator[Problem]:
+def _defects(value: Json, path: JsonPath) -> Iterator[Problem]:
+    if isinstance(value, float) and not isinstance(value, JsonFloat):
+        yield Problem(path, "NaN and Infinity are not JSON; write a number")
     if isinstance(value, _RepeatingObject):
         for key in value.repeated:
             yield Problem((*path, key), "this key is given more than once; keep one of them")
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from _repeated_keys(item, (*path, key))
+            yield from _defects(item, (*path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _repeated_keys(item, (*path, index))
+            yield from _defects(item, (*path, index))
 
 
 def _syntax_hint(text: str, error: json.JSONDecodeError) -> str:

@@ -7,6 +7,8 @@ from urllib.parse import quote, quote_plus
 
 _MASK = "***"
 _SHORTEST = 4
+# Values of many a variable that nobody could want hidden, and parts of every JSON text.
+_WORDS = frozenset({"true", "false", "null", "none"})
 
 
 class Redactor:
@@ -29,7 +31,7 @@ class Redactor:
 def _parts(secret: str) -> Iterator[str]:
     """The secret, and each of its lines, since logs are read and quoted by the line."""
     for part in (secret, *(line.strip() for line in secret.splitlines())):
-        if len(part) >= _SHORTEST and not part.isspace():
+        if len(part) >= _SHORTEST and not part.isspace() and part.lower() not in _WORDS:
             yield part
 
 
