@@ -76,6 +76,11 @@ def test_an_unset_variable_is_named_with_its_path_and_the_line_to_run() -> None:
     assert "export API_KEY=value" in problem
 
 
+def test_a_variable_that_is_not_text_is_an_error_that_does_not_show_it() -> None:
+    (problem,) = expand({"${RAW}": "x"}, {"RAW": "s3cret\udc80"}).problems
+    assert str(problem) == "${RAW}: variable RAW does not hold valid Unicode text"
+
+
 def test_all_mistakes_are_collected() -> None:
     found = problems({"a": "${ONE} ${TWO}", "b": ["x", "${lower}"], "${THREE}": 1})
     assert [problem.split(":")[0] for problem in found] == ["a", "a", "b[1]", "${THREE}"]

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from mcp_workbench.json_document import Json, JsonPath, Problem, show_key
 
 _MARK = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)(?P<end>\}?)")
+# How Python spells the bytes of a variable that are not text.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _REFERENCE = re.compile(r"(?P<name>[A-Z_][A-Z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
 
 
@@ -108,8 +110,10 @@ class _Run:
         elif not reference:
             self._fail(source, f"the ${{ at character {mark.start() + 1} begins no reference; {_RULE}; {_LITERAL}")
         elif (value := self.environ.get(reference["name"])) is not None:
-            used.append((reference["name"], value))
-            return value
+            if value.isascii() or not _SURROGATE.search(value):
+                used.append((reference["name"], value))
+                return value
+            self._fail(source, f"variable {reference['name']} does not hold valid Unicode text")
         elif reference["default"] is not None:
             return reference["default"]
         else:

@@ -89,16 +89,21 @@ def parse_document(data: str | bytes) -> tuple[Json, list[Problem]]:
 
 def show_key(key: str | int) -> str:
     """A key as it may stand in a message: on one line, printable and not endless."""
-    text = str(key)
-    short = text if len(text) <= _LONGEST_KEY_SHOWN else text[:_LONGEST_KEY_SHOWN] + "…"
-    return short if short.isprintable() else json.dumps(short)[1:-1]
+    text = _cut(str(key))
+    return text if text.isprintable() else json.dumps(text)[1:-1]
 
 
 def _show_step(step: str | int) -> str:
     if isinstance(step, int):
         return f"[{step}]"
-    key = show_key(step)
-    return f".{key}" if _PLAIN_KEY.fullmatch(step) else f"[{json.dumps(key, ensure_ascii=False)}]"
+    key = _cut(step)
+    if _PLAIN_KEY.fullmatch(key) and key.isprintable():
+        return f".{key}"
+    return f"[{json.dumps(key, ensure_ascii=not key.isprintable())}]"
+
+
+def _cut(key: str) -> str:
+    return key if len(key) <= _LONGEST_KEY_SHOWN else key[:_LONGEST_KEY_SHOWN] + "…"
 
 
 def _decode(data: bytes) -> str:
