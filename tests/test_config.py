@@ -222,6 +222,14 @@ class TestMistakesInKeys:
         (problem,) = problems({"toolboxes": {"dev": EMPTY_TOOLBOX, "${TEAM}": EMPTY_TOOLBOX}})
         assert problem.startswith("toolboxes.${TEAM}: means the same key as 'dev'")
 
+    def test_a_key_may_come_from_a_variable(self) -> None:
+        document = with_server(**{"${KEY}": ["a"]})
+        loaded = load(document, {"KEY": "args"})
+        assert loaded.config.toolboxes["dev"].servers["api"].args == ("a",)
+        assert problems(document, {"KEY": "toolFilter"}) == [
+            f"{SERVER}.${{KEY}}: unknown key; did you mean 'toolFilters'?"
+        ]
+
     @pytest.mark.parametrize("name", ["", "  ", "\t", "${EMPTY}"])
     def test_names_must_not_be_blank(self, name: str) -> None:
         toolbox = {"description": "x", "mcpServers": {name: {"command": "x"}}}

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_workbench.config import ServerConfig, ToolboxConfig, WorkbenchConfig
@@ -46,6 +46,23 @@ CONFIGS = entries(
     WorkbenchConfig.known_keys(), {"toolboxes": st.dictionaries(TEXT, TOOLBOXES | JSON, min_size=1, max_size=2)}
 )
 
+GOOD_TEXT = st.text("ab-é $", min_size=1).filter(str.strip) | st.sampled_from(["${A}", "a ${C}", "${X:-y}", "$${"])
+GOOD_SERVERS = st.fixed_dictionaries(
+    {"command": GOOD_TEXT},
+    optional={
+        "args": st.lists(GOOD_TEXT, max_size=3),
+        "env": st.dictionaries(GOOD_TEXT, GOOD_TEXT | st.integers() | st.booleans(), max_size=3),
+        "cwd": GOOD_TEXT | st.none(),
+        "toolFilters": st.lists(GOOD_TEXT, max_size=2) | st.none(),
+        "type": st.just("stdio") | st.just("${D}"),
+        "connectTimeout": st.floats(0, 1e300, exclude_min=True) | st.integers(1, 10**6),
+        "inheritEnv": st.booleans() | st.lists(GOOD_TEXT, max_size=2),
+        "disabled": st.booleans(),
+        "alwaysAllow": st.lists(TEXT, max_size=2),
+        "_comment": TEXT,
+    },
+)
+
 
 def outcome(text: str | bytes) -> LoadedConfig | ConfigError:
     """What loading gives; anything but a config or a `ConfigError` fails the test."""
@@ -70,32 +87,48 @@ def loaded_or_error(text: str | bytes) -> LoadedConfig | ConfigError:
     return loaded
 
 
+@settings(deadline=None)
 @given(value=JSON)
 def test_any_json_value(value: object) -> None:
     outcome(json.dumps(value))
 
 
+@settings(deadline=None)
 @given(value=CONFIGS)
 def test_anything_that_resembles_a_config(value: object) -> None:
     outcome(json.dumps(value))
 
 
+@settings(deadline=None)
+@given(servers=st.dictionaries(GOOD_TEXT, GOOD_SERVERS, max_size=3))
+def test_any_combination_of_good_entries_is_loaded_and_its_secrets_are_known(servers: dict[str, Any]) -> None:
+    loaded = outcome(json.dumps({"toolboxes": {"t": {"description": "d", "mcpServers": servers}}}))
+    assert isinstance(loaded, LoadedConfig)
+    redact = Redactor(loaded.secrets)
+    for server in loaded.config.toolboxes["t"].servers.values():
+        assert SECRET not in redact(str((server.command, server.args, server.env, server.cwd)))
+
+
+@settings(deadline=None)
 @given(text=st.text(st.characters(categories=None)) | st.text("{}[]\",:$_\\/'#\n 0aeE.-"))
 def test_any_text(text: str) -> None:
     outcome(text)
 
 
+@settings(deadline=None)
 @given(data=st.binary())
 def test_any_bytes(data: bytes) -> None:
     outcome(data)
 
 
+@settings(deadline=None)
 @given(value=CONFIGS, cut=st.integers(0, 400), junk=st.binary(max_size=3))
 def test_a_config_damaged_anywhere(value: object, cut: int, junk: bytes) -> None:
     data = json.dumps(value).encode()
     outcome(data[:cut] + junk + data[cut + len(junk) :])
 
 
+@settings(deadline=None)
 @given(
     names=st.lists(st.text("abc-é ", min_size=1).filter(str.strip), unique=True), arguments=st.lists(st.text("ab$ "))
 )

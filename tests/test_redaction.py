@@ -4,7 +4,7 @@ import json
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_workbench.redaction import Redactor
@@ -70,6 +70,7 @@ def test_a_redactor_does_not_show_its_secrets() -> None:
     assert "s3cret" not in repr(Redactor(["s3cret"]))
 
 
+@settings(deadline=None)
 @given(secrets=st.lists(st.text(min_size=4).filter(lambda text: text.strip() == text and "*" not in text), min_size=1))
 def test_no_secret_survives_in_any_text(secrets: list[str]) -> None:
     redact = Redactor(secrets)
