@@ -148,6 +148,15 @@ class TestWhatIsLeftOut:
         assert list(loaded.config.toolboxes["dev"].servers) == ["api"]
         assert loaded.notes == ()
 
+    def test_an_entry_may_be_commented_out_by_its_name(self) -> None:
+        document = with_server()
+        document["toolboxes"]["_old"] = {"descripton": "x", "mcpServers": {"web": {"url": "${UNSET}"}}}
+        document["toolboxes"]["dev"]["mcpServers"]["_web"] = {"url": "${UNSET}", "color": "red"}
+        loaded = load(document)
+        assert list(loaded.config.toolboxes) == ["dev"]
+        assert list(loaded.config.toolboxes["dev"].servers) == ["api"]
+        assert loaded.notes == ()
+
     def test_keys_of_other_clients_are_tolerated_with_one_note_for_the_entry(self) -> None:
         loaded = load(
             with_server(alwaysAllow=[], autoApprove=[], timeout=60, name="x", envFile="${workspaceFolder}/.env")
@@ -478,6 +487,11 @@ class TestText:
         for _ in range(50):
             nested = {"x": [nested]}
         assert load({"toolboxes": {}, "_deep": nested, "inputs": nested}).config.toolboxes == {}
+
+    @pytest.mark.parametrize("depth", range(100, 3000, 50))
+    def test_no_depth_is_more_than_an_error(self, depth: int) -> None:
+        text = json.dumps(with_server(args="DEEP")).replace('"DEEP"', "[" * depth + "]" * depth)
+        assert problems(text)
 
     def test_a_byte_order_mark_is_accepted(self) -> None:
         assert parse_config(b'\xef\xbb\xbf{"toolboxes": {}}', SOURCE, {}).config.toolboxes == {}

@@ -58,8 +58,10 @@ class Selection:
             return parent
         used: dict[str, Json] = {}
         for name, entry in entries.items():
+            if _is_comment(name):
+                continue
             selected = select(entry, (*path, key, name)) if isinstance(entry, dict) else entry
-            if not _is_comment(name) and not (selected is None and entry is not None):
+            if selected is not None or entry is None:
                 used[name] = selected
         return {**parent, key: used}
 
