@@ -397,7 +397,7 @@ class WireClient:
             await self.process.wait()
         self._kill_group_if_running()
         await self.wait_exit()
-        with anyio.move_on_after(5):
+        with anyio.move_on_after(2):
             await eventually(lambda: not any(alive(descendant) for descendant in descendants))
         return [descendant for descendant in descendants if alive(descendant)]
 
