@@ -176,13 +176,14 @@ async def test_without_a_token_no_progress_is_sent() -> None:
 
 @both_eras
 async def test_a_cancelled_call_is_logged_and_never_answered(era: Era, tmp_path: Path) -> None:
-    log = tmp_path / "log"
+    log, gate = tmp_path / "log", tmp_path / "gate"
     async with WireClient.spawn(server(era=era, log=str(log)), era=era) as client:
-        call = await client.start_call("slow", {"token": "t1"})
+        call = await client.start_call("slow", {"token": "t1", "file": str(gate)})
         await logged(log, event="executed", tool="slow", token="t1")
         await call.cancel()
         await logged(log, event="cancelled", requestId=call.id, tool="slow")
-        await client.call_tool("echo")
+        gate.touch()
+        await client.call_tool("slow", {"file": str(gate)})
         assert not call.done
 
 
