@@ -5,6 +5,7 @@ password in a URL or a long random run of characters counts. Missing a secret le
 setting for one costs the user a variable. So names decide generously, shapes with care.
 """
 
+import json
 import math
 import re
 from collections import Counter
@@ -61,9 +62,10 @@ def url_password(value: str) -> str | None:
 
 
 def mask(text: str, document: Json) -> str:
-    """Return a text made from `document` with the secrets of that document blotted out, fit for a screen."""
-    for secret in sorted(_secrets_in(document, ""), key=len, reverse=True):
-        text = text.replace(secret, "***")
+    """Return a text made from `document` with the strings that hold secrets blotted out, fit for a screen."""
+    for secret in _secrets_in(document, ""):
+        for literal in (json.dumps(secret), json.dumps(secret, ensure_ascii=False)):
+            text = text.replace(literal, '"***"')
     return text
 
 
@@ -112,5 +114,15 @@ def _secrets_in(value: Json, name: str) -> set[str]:
     if isinstance(value, dict):
         return set[str]().union(*(_secrets_in(item, key) for key, item in value.items()))
     if isinstance(value, list):
-        return set[str]().union(*(_secrets_in(item, "") for item in value))
-    return {value} if isinstance(value, str) and "${" not in value and is_secret(name, value) else set()
+        named = zip(["", *map(str, value)], value, strict=False)
+        return set[str]().union(*(_secrets_in(item, _flag(before)) for before, item in named))
+    return {value} if isinstance(value, str) and _holds_secret(name, value) else set()
+
+
+def _flag(text: str) -> str:
+    return text if text.startswith("--") else ""
+
+
+def _holds_secret(name: str, value: str) -> bool:
+    own_name, _, rest = value.partition("=")
+    return is_secret(name, value) or is_secret(own_name, rest) or ("://" in value and "?" in value)

@@ -117,7 +117,7 @@ class Takeover:
         lifted: dict[str, Variable] = {}
 
         def hide(preferred: str, secret: str, place: str) -> str:
-            variable = self._names.name_for(preferred, draft.name, secret)
+            variable = self._names.name_for(preferred, draft, secret)
             source = f"{place} of '{draft.found.name}' in {draft.found.file}"
             lifted[variable] = Variable(variable, source, self._environ.get(variable) == secret)
             return f"${{{variable}}}"
@@ -175,8 +175,10 @@ class _VariableNames:
         self._used = used
         self._given: dict[str, str] = {}
 
-    def name_for(self, preferred: str, server: str, secret: str) -> str:
-        longer = f"{variable_name(server)}_{preferred}"
+    def name_for(self, preferred: str, draft: Outcome, secret: str) -> str:
+        server = variable_name(draft.name)
+        # GITHUB_GITHUB_TOKEN would say nothing that GITHUB_TOKEN does not.
+        longer = f"{variable_name(draft.toolbox) if preferred.startswith(server) else server}_{preferred}"
         candidates = [preferred, longer, *(f"{longer}_{number}" for number in range(2, 100))]
         name = next(name for name in candidates if self._fits(name, secret))
         self._given[name] = secret

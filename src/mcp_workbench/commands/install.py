@@ -159,13 +159,14 @@ def _entry_to_write(
     if not isinstance(present, dict) or not is_workbench(present):
         raise WorkbenchError(f"{client.title} has another server named '{chosen}': choose a name with --name")
     # Only what starts the workbench is ours to bring up to date; people add keys of their own.
-    env = present.get("env")
-    joined: dict[str, Json] = {
-        **(env if isinstance(env, dict) else {}),
-        **cast("dict[str, Json]", entry.get("env", {})),
-    }
+    env = {**_env(present), **_env(entry)}
     started: dict[str, Json] = {"command": entry["command"], "args": entry["args"]}
-    return chosen, {**present, **started, **({"env": joined} if joined else {})}
+    return chosen, {**present, **started, **({"env": env} if env else {})}
+
+
+def _env(entry: Json) -> dict[str, Json]:
+    env = entry.get("env") if isinstance(entry, dict) else None
+    return env if isinstance(env, dict) else {}
 
 
 def _other_name(servers: dict[str, Json], client: Client, entry: dict[str, Json]) -> str | None:
@@ -181,7 +182,7 @@ def _other_name(servers: dict[str, Json], client: Client, entry: dict[str, Json]
 
 
 def _by_hand(path: Path, client: Client, name: str, entry: dict[str, Json], reason: str) -> str:
-    shown = {**entry, "env": dict.fromkeys(_env(entry), "...")} if "env" in entry else entry
+    shown: dict[str, Json] = {**entry, "env": dict[str, Json].fromkeys(_env(entry), "...")} if "env" in entry else entry
     snippet = json.dumps({client.servers_key: {name: shown}}, indent=2, ensure_ascii=False)
     return f"{path} was not changed: {reason}. Add this to it by hand:\n{snippet}"
 
