@@ -52,6 +52,10 @@ class Program:
     cwd: str | None
 
 
+class SpawnFailed(Exception):
+    """The process could not be started; `str()` is the reason a person reads."""
+
+
 class ServerProcess:
     """A running server process. `run_process` makes it and ends it."""
 
@@ -105,6 +109,11 @@ class ServerProcess:
         """The last lines of stderr so far."""
         return list(self._tail)
 
+    def note(self, line: str) -> None:
+        """Keep a line for error messages, and log it."""
+        self._tail.append(line[:_TAIL_LINE_LENGTH])
+        self._on_stderr(line)
+
     async def pump_stdin(self) -> None:
         """Send on what the server did not take at once."""
         with self._writing:
@@ -114,8 +123,7 @@ class ServerProcess:
         """Read stderr for as long as there is any, so that it never blocks the server."""
         try:
             async for line in pipes.read_text_lines(self._receive_stderr):
-                self._tail.append(line[:_TAIL_LINE_LENGTH])
-                self._on_stderr(line)
+                self.note(line)
         finally:
             self._stderr_ended.set()
 
@@ -144,7 +152,7 @@ async def run_process(program: Program, on_stderr: OnStderr) -> AsyncIterator[Se
     """Run a server process for as long as the block lasts; afterwards nothing of it is left.
 
     Raises:
-        OSError: The process could not be started.
+        SpawnFailed: The process could not be started.
     """
     process = await _spawn(program, on_stderr)
     try:
@@ -175,14 +183,38 @@ async def _spawn(program: Program, on_stderr: OnStderr) -> ServerProcess:
             cwd=program.cwd,
             **_own_group(),
         )
-    except BaseException:
+    except BaseException as error:
         for fd in (stdin, stdout, stderr):
             os.close(fd)
+        if isinstance(error, OSError | ValueError):
+            raise SpawnFailed(_describe(program, error)) from None
         raise
     finally:
         for fd in (child_stdin, child_stdout, child_stderr):
             os.close(fd)
     return ServerProcess(process, (stdin, stdout, stderr), on_stderr)
+
+
+def _describe(program: Program, error: OSError | ValueError) -> str:
+    command = program.command
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        if program.cwd is not None and not os.path.isdir(program.cwd):
+            return f"working directory not found: '{program.cwd}'"
+        return f"command not found: '{command}' ({_where_it_was_sought(program)})"
+    if isinstance(error, PermissionError):
+        return f"not allowed to run '{command}' (is it an executable file?)"
+    if isinstance(error, OSError):
+        return f"cannot run '{command}': {error.strerror or error}"
+    return f"cannot run '{command}': {error}"
+
+
+def _where_it_was_sought(program: Program) -> str:
+    if os.path.dirname(program.command):
+        return "check the path"
+    return (
+        "install it, or give its full path; the PATH it was looked for in, which may be shorter than your shell's, is "
+        f"{program.env.get('PATH', 'empty')}"
+    )
 
 
 if sys.platform == "win32":

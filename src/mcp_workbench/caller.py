@@ -1,0 +1,67 @@
+"""Who asked for a tool call: what the client declared, and the ways to reach it while its request is open."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_types import LoggingLevel
+
+from mcp_workbench.wire import JSONObject
+
+LOG_LEVELS: tuple[LoggingLevel, ...] = (
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+)
+"""Least severe first."""
+
+MIRRORED = ("elicitation", "sampling", "roots")
+"""The client capabilities that a downstream server is told about: what it may ask of the user."""
+
+Tell = Callable[[str, JSONObject], Awaitable[None]]
+Ask = Callable[[str, JSONObject], Awaitable[JSONObject]]
+
+
+async def _tell_nobody(method: str, params: JSONObject) -> None:
+    """A caller without a channel hears nothing."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The client's side of one request."""
+
+    declared: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Its capabilities among MIRRORED, exactly as it declared them."""
+
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Its request's `_meta`, less what belongs to the hop between it and the workbench."""
+
+    progress_token: str | int | None = None
+    """The token under which it wants to hear of progress."""
+
+    log_level: LoggingLevel | None = None
+    """The least severe log messages it wants to hear."""
+
+    tell: Tell = _tell_nobody
+    """Sends it a notification that belongs to its request."""
+
+    ask: Ask | None = None
+    """Asks it something while its request is open; None when the era forbids that."""
+
+    answers: Mapping[str, JSONObject] | None = None
+    """On a retry: its answers to the questions of the round before."""
+
+    state: str | None = None
+    """On a retry: what the workbench gave it to hold, verified."""
+
+
+def mirrored(capabilities: object) -> JSONObject:
+    """The part of a client's capabilities that downstream servers are told."""
+    if not isinstance(capabilities, Mapping):
+        return {}
+    return {name: capabilities[name] for name in MIRRORED if isinstance(capabilities.get(name), Mapping)}

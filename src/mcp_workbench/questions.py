@@ -1,0 +1,177 @@
+"""Questions to the user that come up during a tool call, in every pairing of eras.
+
+One idea: a call either has its result or pauses with questions (see `ToolCall.next`). Two edges, each in two eras. How
+the server asks is the tool call's business: a live request, or an `input_required` round. How the client is asked is
+this module's: a client that may be asked while its request is open is asked live and the call goes on; any other gets
+the pause as its own result, with a state to hold, and its retry goes on where the call stopped. A modern server's state
+travels inside ours; a legacy server's call stays open here, parked, until the retry comes or patience ends.
+"""
+
+import json
+import logging
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import anyio
+import anyio.abc
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+
+from mcp_workbench import wire
+from mcp_workbench.caller import Ask, Caller
+from mcp_workbench.peer import BadAnswer, RemoteError
+from mcp_workbench.tool_call import Pause, Retry, ToolCall, is_answer
+from mcp_workbench.wire import JSONObject
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 600.0
+"""Seconds that a parked call waits for its client."""
+
+_MAX_ROUNDS = 20
+_FIRST_DELAY, _LONGEST_DELAY = 0.05, 0.25
+"""Seconds between the rounds of a modern server that asks nothing and only wants to be called again."""
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """What a client's retry asks for: a parked call, or another round with a modern server."""
+
+    parked: ToolCall | None
+    retry: Retry | None
+
+
+class Parking:
+    """The calls of legacy servers that wait for a modern client to come back."""
+
+    def __init__(self, tasks: anyio.abc.TaskGroup, patience: float = PATIENCE) -> None:
+        self._tasks = tasks
+        self._patience = patience
+        self._calls: dict[str, ToolCall] = {}
+
+    async def converse(self, call: ToolCall) -> JSONObject:
+        """Bring a call to its result, or to a pause for its client to hold; raises like `ToolCall.next`."""
+        parked = False
+        try:
+            rounds = 0
+            while isinstance(step := await call.next(), Pause):
+                if call.caller.ask is None:
+                    parked = not call.link.greeting.modern
+                    return self._hand_over(call, step)
+                rounds += 1
+                if rounds > _MAX_ROUNDS:
+                    raise BadAnswer(f"it asked for input more than {_MAX_ROUNDS} times")
+                await _answer_live(call, step, call.caller.ask, rounds)
+            return step
+        finally:
+            if not parked:
+                call.close("the client no longer waits")
+
+    def resumption(self, caller: Caller) -> Resumption:
+        """What a retry with this state goes on with; the state itself was verified before.
+
+        Raises:
+            MCPError: The call it belongs to is over, or its answers are none.
+        """
+        state = cast(JSONObject, json.loads(caller.state or "{}"))
+        answers = dict(caller.answers or {})
+        if "call" not in state:
+            return Resumption(None, Retry(answers, state.get("server")))
+        call = self._calls.get(state["call"])
+        if call is None:
+            raise MCPError(INVALID_PARAMS, "This question is no longer open: it was answered, or waited too long")
+        _refuse_misfits(call, answers)
+        del self._calls[state["call"]]
+        call.resume(answers, caller)
+        return Resumption(call, None)
+
+    def close(self) -> None:
+        """Give every parked call up: their servers get a cancelled answer."""
+        calls, self._calls = self._calls, {}
+        for call in calls.values():
+            call.close("the workbench is shutting down")
+
+    def _hand_over(self, call: ToolCall, pause: Pause) -> JSONObject:
+        if call.link.greeting.modern:
+            return {**pause.result, "requestState": wire.compact({"server": pause.server_state})}
+        key = uuid.uuid4().hex
+        self._calls[key] = call
+        self._tasks.start_soon(self._expire, key)
+        return {**pause.result, "requestState": wire.compact({"call": key})}
+
+    async def _expire(self, key: str) -> None:
+        await anyio.sleep(self._patience)
+        if call := self._calls.pop(key, None):
+            logger.warning("%s: gave up a call whose question nobody answered", call.tool)
+            call.close("nobody answered its question")
+
+
+async def _answer_live(call: ToolCall, pause: Pause, ask: Ask, rounds: int) -> None:
+    if call.link.greeting.modern:
+        call.retry(Retry(await _answers_for_modern(pause, ask, rounds), pause.server_state))
+        return
+    async with anyio.create_task_group() as asking:
+
+        async def leave_when_settled() -> None:
+            await call.settled()
+            asking.cancel_scope.cancel()
+
+        async def ask_all() -> None:
+            async with anyio.create_task_group() as each:
+                for key in pause.questions:
+                    each.start_soon(_answer_for_legacy, call, key, ask)
+            asking.cancel_scope.cancel()
+
+        asking.start_soon(leave_when_settled)
+        asking.start_soon(ask_all)
+    call.resume({})
+
+
+async def _answer_for_legacy(call: ToolCall, key: str, ask: Ask) -> None:
+    """Ask one question for as long as the server wants the answer."""
+    question = call.question(key)
+    if question is None:
+        return
+    async with anyio.create_task_group() as asking:
+
+        async def leave_when_withdrawn() -> None:
+            await question.closed.wait()
+            asking.cancel_scope.cancel()
+
+        asking.start_soon(leave_when_withdrawn)
+        try:
+            question.answer(await ask(question.method, question.params))
+        except MCPError as refusal:
+            question.refuse(refusal.code, refusal.error.message, refusal.error.data)
+
+
+async def _answers_for_modern(pause: Pause, ask: Ask, rounds: int) -> dict[str, JSONObject]:
+    """Ask all the questions of a round at once; the first refusal ends the call."""
+    answers: dict[str, JSONObject] = {}
+    refusals: list[RemoteError] = []
+    if not pause.questions:
+        await anyio.sleep(min(_FIRST_DELAY * 2 ** (rounds - 1), _LONGEST_DELAY))
+    async with anyio.create_task_group() as each:
+
+        async def ask_one(key: str, question: JSONObject) -> None:
+            try:
+                answers[key] = await ask(question["method"], question.get("params") or {})
+            except MCPError as refusal:
+                refusals.append(RemoteError(refusal.code, refusal.error.message, refusal.error.data))
+                each.cancel_scope.cancel()
+
+        for key, question in pause.questions.items():
+            each.start_soon(ask_one, key, question)
+    if refusals:
+        raise refusals[0]
+    return answers
+
+
+def _refuse_misfits(call: ToolCall, answers: Mapping[str, object]) -> None:
+    """Refuse answers that are none before they touch the call: the client can try again."""
+    for key, answer in answers.items():
+        question = call.question(key)
+        if question is not None and not is_answer(question.method, answer):
+            raise MCPError(INVALID_PARAMS, f"The answer to '{key}' is not a valid answer to {question.method}")

@@ -1,0 +1,223 @@
+"""One use of a tool, from its first message to its result, however many questions come between.
+
+To the rest of the workbench both eras look alike: `next` gives the result, or a `Pause` with what the server wants to
+know, and `resume` goes on with the answers. A legacy server keeps the call open while it asks; a modern one ends each
+round with `input_required` and is called again.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from mcp_types import INVALID_REQUEST, LOG_LEVEL_META_KEY
+
+from mcp_workbench.caller import LOG_LEVELS, Caller
+from mcp_workbench.link import Link, Question
+from mcp_workbench.peer import Call
+from mcp_workbench.wire import JSONObject
+
+_MAX_UNSENT = 1000
+"""Notifications kept for a client that is busy answering a question."""
+
+_ACTIONS = ("accept", "decline", "cancel")
+
+
+class CallTimedOut(Exception):
+    """The server did not answer within the configured time."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """The server needs answers before it goes on."""
+
+    result: JSONObject
+    """The round as an `input_required` result, without a `requestState`."""
+
+    server_state: str | None = None
+    """What a modern server wants back with the answers."""
+
+    @property
+    def questions(self) -> Mapping[str, JSONObject]:
+        """What to ask, by key: a method and its params."""
+        return self.result.get("inputRequests") or {}
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Another round of a call that a modern server paused."""
+
+    answers: Mapping[str, JSONObject]
+    server_state: str | None
+
+
+class ToolCall:
+    """A `tools/call` under way. Made by a connection; `close` it when nobody will wait any more."""
+
+    def __init__(
+        self,
+        link: Link,
+        tool: str,
+        arguments: Mapping[str, Any],
+        caller: Caller,
+        *,
+        origin: str,
+        timeout: float | None,
+        retry: Retry | None = None,
+    ) -> None:
+        self.link = link
+        self.tool = tool
+        self.caller = caller
+        self._arguments = arguments
+        self._origin = origin
+        self._timeout = timeout
+        self._token = link.next_token()
+        self._questions: dict[str, Question] = {}
+        self._untold: list[str] = []
+        self._notifications: deque[tuple[str, JSONObject]] = deque(maxlen=_MAX_UNSENT)
+        self._deadline = 0.0
+        self.paused = False
+        link.calls[self._token] = self
+        self._call = self._send(retry)
+
+    async def next(self) -> JSONObject | Pause:
+        """Wait for the result, or for questions that nobody has been told of; pass notifications on meanwhile.
+
+        Raises:
+            RemoteError: The server answered with an error.
+            BadAnswer: It answered with something that is no answer.
+            PeerGone: It is gone.
+            CallTimedOut: It took longer than it may.
+        """
+        while True:
+            while self._notifications:
+                await self.caller.tell(*self._notifications.popleft())
+            if self._call.settled:
+                return self._settle()
+            if self._untold:
+                return self._pause()
+            await self._changed()
+
+    async def settled(self) -> None:
+        """Wait until the server has answered, whatever it still wanted to know."""
+        while not self._call.settled:
+            await self._call.changed()
+
+    def resume(self, answers: Mapping[str, JSONObject], caller: Caller | None = None) -> None:
+        """Go on with the answers; those that are missing will be asked for again."""
+        self.caller = caller or self.caller
+        self.paused = False
+        self._restart_clock()
+        for key, answer in answers.items():
+            if question := self._questions.pop(key, None):
+                _pass_on(question, answer)
+        self._untold = [key for key, question in self._questions.items() if not question.closed.is_set()]
+
+    def retry(self, retry: Retry) -> None:
+        """Call a modern server again, with the answers to its last round."""
+        self._call = self._send(retry)
+
+    def question(self, key: str) -> Question | None:
+        """A legacy server's open question."""
+        return self._questions.get(key)
+
+    def close(self, reason: str) -> None:
+        """Stop waiting: the server is told, unless it has answered."""
+        for question in self._questions.values():
+            question.give_up()
+        self._call.cancel(reason)
+        self.link.calls.pop(self._token, None)
+
+    # What the link tells of the server.
+
+    def on_progress(self, params: JSONObject) -> None:
+        """Restart the clock, and pass the news on under the client's own token."""
+        self._restart_clock()
+        if self.caller.progress_token is not None:
+            self._notify("notifications/progress", {**params, "progressToken": self.caller.progress_token})
+
+    def on_log(self, params: JSONObject) -> bool:
+        """Pass a log message on, if this call's client wants it."""
+        level, wanted = params.get("level"), self.caller.log_level
+        if wanted is None or level not in LOG_LEVELS or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+            return False
+        self._notify("notifications/message", with_origin(params, self._origin))
+        return True
+
+    def on_question(self, question: Question) -> None:
+        """Keep a question for the client."""
+        key = f"{question.request_id}"
+        self._questions[key] = question
+        self._untold.append(key)
+        self._call.wake()
+
+    def _send(self, retry: Retry | None) -> Call:
+        meta = dict(self.caller.meta)
+        if self.caller.progress_token is not None or self._timeout is not None:
+            meta["progressToken"] = self._token
+        if self.link.greeting.modern and self.caller.log_level is not None:
+            meta[LOG_LEVEL_META_KEY] = self.caller.log_level
+        meta = self.link.greeting.stamp(meta, self.caller.declared)
+        params: JSONObject = {"name": self.tool, "arguments": self._arguments}
+        if meta:
+            params["_meta"] = meta
+        if retry is not None:
+            params["inputResponses"] = retry.answers
+            if retry.server_state is not None:
+                params["requestState"] = retry.server_state
+        self._restart_clock()
+        return self.link.peer.start("tools/call", params)
+
+    def _settle(self) -> JSONObject | Pause:
+        result = self._call.outcome()
+        self.link.answered = True
+        if result.get("resultType") != "input_required" or not self.link.greeting.modern:
+            return result
+        state = result.get("requestState")
+        return Pause({key: value for key, value in result.items() if key != "requestState"}, state)
+
+    def _pause(self) -> Pause:
+        told, self._untold = self._untold, []
+        self.paused = True
+        questions = {key: self._questions[key] for key in told if not self._questions[key].closed.is_set()}
+        asked = {key: {"method": question.method, "params": question.params} for key, question in questions.items()}
+        return Pause({"resultType": "input_required", "inputRequests": asked})
+
+    async def _changed(self) -> None:
+        if self._timeout is None:
+            await self._call.changed()
+            return
+        with anyio.CancelScope(deadline=self._deadline):
+            await self._call.changed()
+        if not self._call.settled and not self._untold and anyio.current_time() >= self._deadline:
+            self.close(f"timed out after {self._timeout:g} s")
+            raise CallTimedOut(f"no answer within {self._timeout:g} s (callTimeout)")
+
+    def _restart_clock(self) -> None:
+        if self._timeout is not None:
+            self._deadline = anyio.current_time() + self._timeout
+
+    def _notify(self, method: str, params: JSONObject) -> None:
+        self._notifications.append((method, params))
+        self._call.wake()
+
+
+def with_origin(params: JSONObject, origin: str) -> JSONObject:
+    """A log message's params, with its toolbox and server before the logger's name."""
+    logger = params.get("logger")
+    return {**params, "logger": f"{origin}/{logger}" if isinstance(logger, str) and logger else origin}
+
+
+def is_answer(method: str, answer: object) -> bool:
+    """Whether an answer has the shape of one; whether it fits the question is for the server to judge."""
+    if not isinstance(answer, Mapping):
+        return False
+    return method != "elicitation/create" or answer.get("action") in _ACTIONS
+
+
+def _pass_on(question: Question, answer: object) -> None:
+    if isinstance(answer, Mapping) and is_answer(question.method, answer):
+        question.answer(answer)
+    else:
+        question.refuse(INVALID_REQUEST, "The client's answer does not fit the question")

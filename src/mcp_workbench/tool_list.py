@@ -1,0 +1,100 @@
+"""The tools of one server, as it listed them, and as `open_toolbox` shows them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+from mcp_types import METHOD_NOT_FOUND
+
+from mcp_workbench import wire
+from mcp_workbench.greeting import Greeting
+from mcp_workbench.peer import BadAnswer, Peer, RemoteError
+from mcp_workbench.wire import JSONObject
+
+_MAX_PAGES = 500
+
+_SHOWN = ("title", "description", "inputSchema", "outputSchema", "annotations")
+"""What a model is shown of a tool; icons and `_meta` are for interfaces."""
+
+
+class ToolList:
+    """What a server offers, in its own order."""
+
+    def __init__(self, tools: Iterable[JSONObject], source: "ToolList | None" = None) -> None:
+        self._tools = {cast(str, tool["name"]): tool for tool in tools}
+        self.source = source
+        """The list that this one is a filtered view of."""
+        self._entries: dict[tuple[str, str], list[str]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tools
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    @property
+    def names(self) -> list[str]:
+        """The tools' names."""
+        return list(self._tools)
+
+    @property
+    def raw(self) -> list[JSONObject]:
+        """The tools as the server sent them."""
+        return list(self._tools.values())
+
+    def filtered(self, admits: Callable[[str], bool]) -> "ToolList":
+        """The tools whose names are admitted."""
+        return ToolList((tool for name, tool in self._tools.items() if admits(name)), source=self)
+
+    def entries(self, toolbox: str, server: str) -> list[str]:
+        """Each tool as the JSON text that `open_toolbox` returns, written once and kept."""
+        if (toolbox, server) not in self._entries:
+            self._entries[toolbox, server] = [wire.compact(entry(toolbox, server, tool)) for tool in self.raw]
+        return self._entries[toolbox, server]
+
+
+def entry(toolbox: str, server: str, tool: Mapping[str, Any]) -> JSONObject:
+    """One tool as `open_toolbox` returns it."""
+    shown = {key: tool[key] for key in _SHOWN if tool.get(key) is not None}
+    return {"name": tool["name"], "toolbox_name": toolbox, "source_server": server, **shown}
+
+
+async def read_tool_list(peer: Peer, greeting: Greeting, declared: Mapping[str, Any]) -> ToolList:
+    """Every page of a server's tools; none when it offers none.
+
+    Raises:
+        RemoteError: The server refuses.
+        BadAnswer: The list makes no sense, or never ends.
+    """
+    if not greeting.offers("tools"):
+        return ToolList(())
+    tools: list[JSONObject] = []
+    cursors: set[str] = set()
+    params: JSONObject = {}
+    for _ in range(_MAX_PAGES):
+        result = await _read_page(peer, greeting, declared, params)
+        tools += _named(result.get("tools"))
+        cursor = result.get("nextCursor")
+        if not isinstance(cursor, str):
+            return ToolList(tools)
+        if cursor in cursors:
+            raise BadAnswer(f"its tool list repeats the page {cursor!r} for ever")
+        cursors.add(cursor)
+        params = {"cursor": cursor}
+    raise BadAnswer(f"its tool list has not ended after {_MAX_PAGES} pages")
+
+
+async def _read_page(peer: Peer, greeting: Greeting, declared: Mapping[str, Any], params: JSONObject) -> JSONObject:
+    meta = greeting.stamp({}, declared)
+    try:
+        return await peer.request("tools/list", {**params, "_meta": meta} if meta else params)
+    except RemoteError as refusal:
+        if refusal.code == METHOD_NOT_FOUND and not params:
+            return {"tools": []}
+        raise
+
+
+def _named(tools: object) -> list[JSONObject]:
+    if not isinstance(tools, list):
+        raise BadAnswer("its tool list is not a list")
+    candidates = [cast(JSONObject, tool) for tool in cast(list[object], tools) if isinstance(tool, dict)]
+    return [tool for tool in candidates if isinstance(tool.get("name"), str)]
