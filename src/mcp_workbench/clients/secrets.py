@@ -124,5 +124,7 @@ def _flag(text: str) -> str:
 
 
 def _holds_secret(name: str, value: str) -> bool:
+    if "${" in value:
+        return False
     own_name, _, rest = value.partition("=")
     return is_secret(name, value) or is_secret(own_name, rest) or ("://" in value and "?" in value)
