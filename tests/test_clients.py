@@ -368,12 +368,7 @@ def translated(
         "token": {"id": "token", "password": True, "description": "Your token"},
         "region": {"id": "region", "default": "eu"},
     }
-    project = context.get("project")
-    translator = Translator(
-        Context(
-            client, str(context.get("platform", "linux")), project if isinstance(project, PurePath) else None, inputs
-        )
-    )
+    translator = Translator(Context(client, platform, project, inputs))
     return translator.translate(text), translator
 
 

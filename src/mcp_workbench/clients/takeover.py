@@ -178,7 +178,8 @@ class _VariableNames:
     def name_for(self, preferred: str, draft: Outcome, secret: str) -> str:
         server = variable_name(draft.name)
         # GITHUB_GITHUB_TOKEN would say nothing that GITHUB_TOKEN does not.
-        longer = f"{variable_name(draft.toolbox) if preferred.startswith(server) else server}_{preferred}"
+        prefix = variable_name(draft.toolbox) if preferred.startswith(f"{server}_") else server
+        longer = f"{prefix}_{preferred}"
         candidates = [preferred, longer, *(f"{longer}_{number}" for number in range(2, 100))]
         name = next(name for name in candidates if self._fits(name, secret))
         self._given[name] = secret
