@@ -175,6 +175,10 @@ class TestEditing:
         assert "// none yet" in changed
         assert parse(changed).value == {"servers": {"a": 1}}
 
+    def test_a_layout_that_would_break_is_left_alone(self) -> None:
+        with pytest.raises(UnsafeEdit, match="too unusual"):
+            set_value('{"a": 1 // line ends of another age\r}', ["b"], 2)
+
     def test_the_same_value_changes_nothing(self) -> None:
         text = '{"a":{"b":  [1,2]}}'
         assert set_value(text, ["a", "b"], [1, 2]) is text
@@ -386,6 +390,7 @@ class TestVariables:
             ("${userHome}${/}x", "${HOME}/x"),
             ("${VAR:-a}", "${VAR:-a}"),
             ("${config:editor.fontSize}", "$${config:editor.fontSize}"),
+            ("$${HOME}", "$$${HOME}"),
             ("a ${unclosed", "a $${unclosed"),
             ("a ${b ${HOME}", "a $${b ${HOME}"),
         ],

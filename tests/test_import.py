@@ -160,6 +160,12 @@ class TestWhatIsFound:
             True
         ] * 2
 
+    def test_a_server_that_its_project_switched_off_stays_off(self, home: Home) -> None:
+        settings = {"mcpServers": {"s": {"command": "x"}}, "disabledMcpServers": ["s"]}
+        home.write(".claude.json", {"projects": {str(home.project): settings}})
+        run()
+        assert home.toolboxes()["app"]["mcpServers"]["s"]["disabled"] is True
+
     def test_keys_that_mean_nothing_here_are_reported(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
         home.servers(DESKTOP, a={"command": "a", "alwaysAllow": ["x"], "envFile": ".env", "toolFilters": ["x"]})
         run()
@@ -326,6 +332,14 @@ class TestMerging:
         found = run_json(capsys)
         assert statuses(found) == {"claude-desktop/github": "new", "cursor/github": "duplicate"}
         assert list(home.toolboxes()) == ["claude-desktop"]
+
+    def test_an_entry_that_a_project_shares_with_its_user_is_taken_once(
+        self, home: Home, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        home.servers(".cursor/mcp.json", a={"command": "x"})
+        home.servers("app/.cursor/mcp.json", a={"command": "x"})
+        assert statuses(run_json(capsys)) == {"cursor/a": "new", "app/a": "duplicate"}
+        assert statuses(run_json(capsys, "--from", ".cursor/mcp.json")) == {"cursor/a": "present"}
 
     def test_the_same_server_with_another_account_is_another_server(self, home: Home) -> None:
         home.servers(DESKTOP, github={"command": "x", "env": {"GITHUB_TOKEN": TOKEN}})

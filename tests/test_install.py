@@ -188,6 +188,17 @@ def test_a_file_that_makes_no_sense_is_left_alone(home: Home, text: str, problem
     assert home.backups() == []
 
 
+def test_a_file_that_cannot_be_changed_safely_is_left_to_its_owner(home: Home) -> None:
+    text = '{"mcpServers": {"a": {} // mine\r}}'
+    file = home.client(DESKTOP)
+    file.write_bytes(text.encode())
+    with pytest.raises(WorkbenchError) as caught:
+        run("claude-desktop")
+    assert "Add this to it by hand:" in str(caught.value)
+    assert '"workbench": {' in str(caught.value)
+    assert file.read_bytes() == text.encode()
+
+
 def test_a_read_only_file_is_left_alone(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     file = home.client(DESKTOP, "{}")
     file.chmod(0o400)
