@@ -23,7 +23,6 @@ from mcp_workbench.config_file import config_path, parse_config
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.json_document import Json
 
-HELP = "take the servers of other clients into toolboxes"
 _EMPTY = '{\n  "toolboxes": {}\n}\n'
 
 

@@ -15,8 +15,6 @@ from mcp_workbench.config_file import config_path, parse_config
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.json_document import Json
 
-HELP = "write a first config that works at once"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

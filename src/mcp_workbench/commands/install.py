@@ -23,7 +23,6 @@ from mcp_workbench.config_file import LoadedConfig, config_path, load_config
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.json_document import Json
 
-HELP = "put the workbench into a client's own config"
 _DEFAULT_NAME = "workbench"
 _ALWAYS_PASSED = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "APPDATA", "TEMP", "USERPROFILE"})
 
