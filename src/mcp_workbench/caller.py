@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from mcp_types import LoggingLevel
 
@@ -64,4 +64,5 @@ def mirrored(capabilities: object) -> JSONObject:
     """The part of a client's capabilities that downstream servers are told."""
     if not isinstance(capabilities, Mapping):
         return {}
-    return {name: capabilities[name] for name in MIRRORED if isinstance(capabilities.get(name), Mapping)}
+    declared = cast(Mapping[str, Any], capabilities)
+    return {name: declared[name] for name in MIRRORED if isinstance(declared.get(name), Mapping)}

@@ -4,9 +4,9 @@
      ▲                        │            │
      └──── unused too long ◀──┘            └──▶ connecting …           stopped: the workbench is leaving
 
-One task owns each life: `_live` enters the link and leaves it, so that no cancel scope ever crosses tasks. Everyone else
-only waits for its outcome. Nothing is started again while nobody asks, and a server that keeps dying is given pauses
-that grow up to a minute.
+One task owns each life: `_live` enters the link and leaves it, so that no cancel scope ever crosses tasks. Everyone
+else only waits for its outcome. Nothing is started again while nobody asks, and a server that keeps dying is given
+pauses that grow up to a minute.
 """
 
 import logging
@@ -82,6 +82,7 @@ class Connection:
         self._declared: Mapping[str, Any] = {}
         self._tools: ToolList | None = None
         self._legacy_first = False
+        self._log_level: str | None = None
         self._failures = 0
         self._last_failure = ""
         self._next_try = 0.0
@@ -135,6 +136,12 @@ class Connection:
         """Pass a notification of the client's to a legacy server that is connected."""
         if (attempt := self._attempt) and attempt.link and self.state is State.READY:
             attempt.link.tell_legacy(method, params)
+
+    def set_log_level(self, level: str) -> None:
+        """Ask a legacy server for log messages of this severity and above, now and in every later life."""
+        self._log_level = level
+        if (attempt := self._attempt) and attempt.link and self.state is State.READY:
+            attempt.link.set_log_level(level)
 
     async def stop(self) -> None:
         """End the server and never start it again."""
@@ -240,6 +247,8 @@ class Connection:
         self.time_to_ready = seconds
         self._last_used = anyio.current_time()
         self._legacy_first = not link.greeting.modern
+        if self._log_level is not None:
+            link.set_log_level(self._log_level)
         attempt.link = link
         attempt.done.set()
         logger.info("%s: started (%d tools, %.1f s)", self.origin, len(link.tools), seconds)

@@ -5,14 +5,17 @@ from collections.abc import Mapping
 from mcp_workbench.config import ServerConfig
 
 _BASIC = frozenset(
-    # What the SDK gives every stdio server on POSIX and on Windows.
-    "HOME LOGNAME PATH SHELL TERM USER "
-    "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROCESSOR_ARCHITECTURE SYSTEMDRIVE SYSTEMROOT TEMP USERNAME "
-    "USERPROFILE "
-    # Without these npx and uvx fail behind a company proxy, and programs speak the wrong language or fill the wrong disk.
-    "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY FTP_PROXY "
-    "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS PIP_CERT GIT_SSL_CAINFO "
-    "LANG LANGUAGE TZ TMPDIR TMP COMSPEC WINDIR PROGRAMFILES PROGRAMDATA".split()
+    {
+        # What the SDK gives every stdio server on POSIX, and on Windows.
+        *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"),
+        *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE"),
+        *("SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "COMSPEC", "WINDIR", "PROGRAMFILES", "PROGRAMDATA"),
+        # Without these npx and uvx fail behind a company proxy.
+        *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "FTP_PROXY"),
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "PIP_CERT"),
+        # And without these programs speak the wrong language, tell the wrong time and fill the wrong disk.
+        *("LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP"),
+    }
 )
 
 

@@ -5,7 +5,7 @@ server sends on its own account (progress, log messages, questions, changes) is 
 """
 
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -93,7 +93,9 @@ class OpenCall(Protocol):
 class Link:
     """A connected server. The callbacks of `PeerHandler` are its inbound side."""
 
-    def __init__(self, process: ServerProcess, declared: Mapping[str, Any], on_log: Callable[[JSONObject], None]) -> None:
+    def __init__(
+        self, process: ServerProcess, declared: Mapping[str, Any], on_log: Callable[[JSONObject], None]
+    ) -> None:
         self.peer = Peer(process.write, self)
         self.declared = declared
         self.greeting = Greeting("", {})
@@ -138,6 +140,11 @@ class Link:
         """Pass a notification of the client's on; the modern era has no such messages."""
         if not self.greeting.modern:
             self.peer.notify(method, params)
+
+    def set_log_level(self, level: str) -> None:
+        """Ask a legacy server that logs for this severity and above; the answer does not matter."""
+        if not self.greeting.modern and self.greeting.offers("logging"):
+            self.peer.start("logging/setLevel", {"level": level})
 
     # What the server sends on its own account.
 
@@ -255,7 +262,7 @@ class LinkOptions:
 
 
 @asynccontextmanager
-async def open_link(options: LinkOptions, deadline: float) -> AsyncIterator[Link]:
+async def open_link(options: LinkOptions, deadline: float) -> AsyncGenerator[Link]:
     """Start, greet and list a server; yield it connected; end it with the block.
 
     Raises:

@@ -9,15 +9,13 @@ first, then firm, always bounded, and that takes grandchildren along.
 import os
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from subprocess import DEVNULL
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
-import anyio.to_thread
 
 from mcp_workbench import pipes
 
@@ -148,7 +146,7 @@ class ServerProcess:
 
 
 @asynccontextmanager
-async def run_process(program: Program, on_stderr: OnStderr) -> AsyncIterator[ServerProcess]:
+async def run_process(program: Program, on_stderr: OnStderr) -> AsyncGenerator[ServerProcess]:
     """Run a server process for as long as the block lasts; afterwards nothing of it is left.
 
     Raises:
@@ -181,7 +179,8 @@ async def _spawn(program: Program, on_stderr: OnStderr) -> ServerProcess:
             stderr=child_stderr,
             env=program.env,
             cwd=program.cwd,
-            **_own_group(),
+            start_new_session=True,
+            creationflags=_CREATION_FLAGS,
         )
     except BaseException as error:
         for fd in (stdin, stdout, stderr):
@@ -218,15 +217,15 @@ def _where_it_was_sought(program: Program) -> str:
 
 
 if sys.platform == "win32":
-    from subprocess import CREATE_NEW_PROCESS_GROUP, CREATE_NO_WINDOW
+    from subprocess import CREATE_NEW_PROCESS_GROUP, CREATE_NO_WINDOW, DEVNULL
 
+    from anyio import to_thread
     from mcp.os.win32.utilities import get_windows_executable_command
 
     async def _executable(command: str) -> str:
-        return await anyio.to_thread.run_sync(get_windows_executable_command, command)
+        return await to_thread.run_sync(get_windows_executable_command, command)
 
-    def _own_group() -> dict[str, int]:
-        return {"creationflags": CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW}
+    _CREATION_FLAGS = CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW
 
     async def _end_tree(process: anyio.abc.Process) -> None:
         if process.returncode is None:
@@ -240,8 +239,7 @@ else:
     async def _executable(command: str) -> str:
         return command
 
-    def _own_group() -> dict[str, bool]:
-        return {"start_new_session": True}
+    _CREATION_FLAGS = 0
 
     async def _end_tree(process: anyio.abc.Process) -> None:
         await terminate_posix_process_tree(process, _TERM_EXIT)

@@ -8,7 +8,7 @@ round with `input_required` and is called again.
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from mcp_types import INVALID_REQUEST, LOG_LEVEL_META_KEY
@@ -213,11 +213,11 @@ def is_answer(method: str, answer: object) -> bool:
     """Whether an answer has the shape of one; whether it fits the question is for the server to judge."""
     if not isinstance(answer, Mapping):
         return False
-    return method != "elicitation/create" or answer.get("action") in _ACTIONS
+    return method != "elicitation/create" or cast(JSONObject, answer).get("action") in _ACTIONS
 
 
-def _pass_on(question: Question, answer: object) -> None:
-    if isinstance(answer, Mapping) and is_answer(question.method, answer):
+def _pass_on(question: Question, answer: JSONObject) -> None:
+    if is_answer(question.method, answer):
         question.answer(answer)
     else:
         question.refuse(INVALID_REQUEST, "The client's answer does not fit the question")

@@ -1,0 +1,137 @@
+"""The command line: arguments, logging to stderr, exit status. Commands are imported only when they are called."""
+
+import argparse
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from mcp_workbench import __version__
+from mcp_workbench.config_file import LoadedConfig, config_path, load_config
+from mcp_workbench.errors import WorkbenchError
+from mcp_workbench.redaction import Redactor
+
+COMMANDS = {
+    "check": "validate the config; with --connect, start every server and show how it went",
+    "list": "show the toolboxes and servers, or the tools of one toolbox",
+    "call": "call one tool and show its result",
+    "init": "write a first workbench-config.json that works at once",
+    "import": "take over the servers of Claude Desktop, Claude Code, Cursor and VS Code",
+    "install": "put the workbench into a client's own config",
+    "schema": "print the JSON Schema of the config file",
+    "demo": "show everything once, with a built-in example server",
+}
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command that the arguments name; without one, serve over stdio."""
+    try:
+        status = _run(sys.argv[1:] if argv is None else argv)
+    except WorkbenchError as error:
+        print(f"mcp-workbench: {error}", file=sys.stderr)  # noqa: T201 - the user's terminal
+        status = 1
+    except KeyboardInterrupt:
+        status = 130
+    except BrokenPipeError:  # the reader of our output, `head` perhaps, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        status = 0
+    sys.exit(status)
+
+
+def _run(argv: Sequence[str]) -> int:
+    command = next((word for word in argv if word in COMMANDS), None)
+    args = _parser(command).parse_args(argv)
+    if args.command is None:
+        return _serve(args)
+    _log_to_stderr(args.log_level, Redactor(()))
+    return int(_module(args.command).run(args))
+
+
+def _parser(command: str | None) -> argparse.ArgumentParser:
+    """The parser; only the command that is going to run is imported to describe its arguments."""
+    shared = _shared_options(argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(
+        prog="mcp-workbench",
+        description="One MCP server in front of all your others. Without a command it serves over stdio: "
+        "that is what a client's config runs. The commands are for people.",
+        parents=[_shared_options(None)],
+    )
+    parser.add_argument("--version", action="version", version=f"mcp-workbench {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, summary in COMMANDS.items():
+        subparser = commands.add_parser(
+            name, help=summary, description=summary[0].upper() + summary[1:] + ".", parents=[shared]
+        )
+        if name == command:
+            _module(name).add_arguments(subparser)
+    return parser
+
+
+def _shared_options(default: str | None) -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument(
+        "--config",
+        metavar="PATH",
+        default=default,
+        help="the config file (default: $WORKBENCH_CONFIG, else ./workbench-config.json)",
+    )
+    options.add_argument(
+        "--log-level",
+        choices=list(_LEVELS),
+        default=default,
+        help="what to log to stderr (default: $WORKBENCH_LOG_LEVEL, else info)",
+    )
+    return options
+
+
+def _module(command: str):
+    name = "import_" if command == "import" else command
+    return importlib.import_module(f"mcp_workbench.commands.{name}")
+
+
+def _serve(args: argparse.Namespace) -> int:
+    loaded = load_config(config_path(args.config, os.environ), os.environ)
+    _log_to_stderr(args.log_level, Redactor(loaded.secrets))
+    for note in loaded.notes:
+        logging.getLogger(__name__).warning("%s: %s", loaded.path, note)
+    if sys.stdin is not None and sys.stdin.isatty():
+        _explain_to_person(loaded)
+    from mcp_workbench.serve import serve
+
+    serve(loaded)
+    return 0
+
+
+def _explain_to_person(loaded: LoadedConfig) -> None:
+    toolboxes = len(loaded.config.toolboxes)
+    print(  # noqa: T201 - the user's terminal
+        f"mcp-workbench {__version__} now serves {toolboxes} toolbox{'' if toolboxes == 1 else 'es'} of {loaded.path} "
+        "over stdio: it waits for an MCP client on stdin.\n"
+        "An MCP client starts this command by itself: `mcp-workbench install CLIENT` puts it into one's config.\n"
+        "To try it here: `mcp-workbench check --connect`, `mcp-workbench list`, `mcp-workbench demo`. Ctrl-C ends it.",
+        file=sys.stderr,
+    )
+
+
+def _log_to_stderr(option: str | None, redact: Redactor) -> None:
+    level = option or os.environ.get("WORKBENCH_LOG_LEVEL", "").lower() or "info"
+    if level not in _LEVELS:
+        raise WorkbenchError(f"WORKBENCH_LOG_LEVEL must be one of {', '.join(_LEVELS)}")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_RedactingFormatter(redact))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("mcp_workbench").setLevel(_LEVELS[level])
+
+
+class _RedactingFormatter(logging.Formatter):
+    """One line a record, without secrets."""
+
+    def __init__(self, redact: Redactor) -> None:
+        super().__init__("mcp-workbench: %(levelname)s: %(message)s")
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redact(super().format(record))

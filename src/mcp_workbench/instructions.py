@@ -1,0 +1,94 @@
+"""What the workbench says of itself to a model: instructions and tool descriptions, each within the limit of clients.
+
+Claude Code silently cuts such texts at 2,048 characters, and some clients drop `instructions` altogether. So the
+listing of toolboxes shrinks until it fits (shorter descriptions, then names alone, then a count of the rest), and the
+names stand in `open_toolbox`'s own description too.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from mcp_workbench.config import ToolboxConfig
+
+LIMIT = 2048
+
+_HOW_TO = """\
+This server gives access to many tools, grouped into toolboxes. Use `open_toolbox` to connect to a toolbox, then \
+`use_tool` to invoke tools.
+
+1. Choose a toolbox below and call open_toolbox with {"toolbox_name": "NAME"}. It answers with that toolbox's tools: \
+their names, servers, descriptions and input schemas.
+2. Call use_tool with one of them, for example:
+{"tool": {"toolbox": "NAME", "server": "SERVER", "tool": "TOOL"}, "arguments": {"path": "/tmp/notes.txt"}}
+"toolbox", "server" and "tool" are the fields toolbox_name, source_server and name of the tool's entry; "arguments" \
+must fit its inputSchema.
+
+A toolbox stays open; opening it again is free and shows its tools again."""
+
+_NO_TOOLBOX = """\
+No toolbox is configured. The user can add one to the "toolboxes" object of the workbench's config file \
+(workbench-config.json) and restart the client."""
+
+_OPEN = """\
+Connect to a toolbox and list its tools. Returns JSON: "tools" holds an entry for each tool with its name, \
+source_server, toolbox_name, description and inputSchema, which is what use_tool needs. "_errors" names servers that \
+could not be connected; the others work, and opening again retries them. Safe to call again."""
+
+USE = """\
+Invoke a tool of a toolbox that open_toolbox has opened, and get that tool's own result. "tool" says which: toolbox, \
+server and tool are the toolbox_name, source_server and name that open_toolbox returned, exactly. "arguments" is an \
+object that fits the tool's inputSchema. Example: {"tool": {"toolbox": "dev", "server": "filesystem", "tool": \
+"read_file"}, "arguments": {"path": "/tmp/notes.txt"}}"""
+
+_DESCRIPTION_LENGTHS = (400, 200, 100, 60, 30)
+
+
+def instructions(toolboxes: Mapping[str, ToolboxConfig]) -> str:
+    """How to use the workbench, and its toolboxes."""
+    if not toolboxes:
+        return f"{_HOW_TO}\n\n{_NO_TOOLBOX}"
+    return f"{_HOW_TO}\n\nToolboxes:\n" + _listing(toolboxes, LIMIT - len(_HOW_TO) - len("\n\nToolboxes:\n"))
+
+
+def open_toolbox_description(toolboxes: Mapping[str, ToolboxConfig]) -> str:
+    """What `open_toolbox` does, and the toolboxes it knows."""
+    if not toolboxes:
+        return f"{_OPEN} {_NO_TOOLBOX}"
+    head = f"{_OPEN}\n\nToolboxes: "
+    return head + _joined([f"`{_flat(name)}`" for name in toolboxes], ", ", LIMIT - len(head))
+
+
+def _listing(toolboxes: Mapping[str, ToolboxConfig], room: int) -> str:
+    whole = "\n".join(_lines(toolboxes, lambda text: text))
+    if len(whole) <= room:
+        return whole
+    for length in _DESCRIPTION_LENGTHS:
+        shorter = "\n".join(_lines(toolboxes, lambda text, length=length: _shortened(text, length)))
+        if len(shorter) <= room:
+            return shorter
+    return _joined([f"- {_flat(name)}" for name in toolboxes], "\n", room)
+
+
+def _lines(toolboxes: Mapping[str, ToolboxConfig], fit: Callable[[str], str]) -> Iterable[str]:
+    for name, toolbox in toolboxes.items():
+        count = len(toolbox.servers)
+        servers = "1 server" if count == 1 else f"{count} servers"
+        yield f"- {_flat(name)} ({servers}): {fit(_flat(toolbox.description))}"
+
+
+def _joined(items: Sequence[str], separator: str, room: int) -> str:
+    """As many items as there is room for, then a count of the rest."""
+    text = separator.join(items)
+    shown = len(items)
+    while len(text) > room and shown:
+        shown -= 1
+        rest = f"and {len(items) - shown} more (open_toolbox names them when it is given a wrong name)"
+        text = separator.join([*items[:shown], rest])
+    return text
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
