@@ -23,6 +23,9 @@ from mcp_workbench.wire import JSONObject
 _LAST_OUTPUT = 0.5
 """Seconds for a dead server's last answers to be read; a surviving grandchild may hold the pipe open."""
 
+_REREAD_TIMEOUT = 30.0
+"""Seconds for a changed tool list to be read again; calls wait for it meanwhile."""
+
 _CAPABILITY_OF = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
@@ -165,13 +168,15 @@ class Link:
         """Route progress, log messages, withdrawn questions and changed tools; ignore the rest."""
         match method:
             case "notifications/progress":
-                if call := self.calls.get(params.get("progressToken", 0)):
+                token = params.get("progressToken")
+                if isinstance(token, int) and (call := self.calls.get(token)):
                     call.on_progress(params)
             case "notifications/message":
                 if not any(call.on_log(params) for call in self.calls.values()):
                     self._on_log(params)
             case "notifications/cancelled":
-                if question := self._questions.pop(params.get("requestId", ""), None):
+                withdrawn = params.get("requestId")
+                if isinstance(withdrawn, int | str) and (question := self._questions.pop(withdrawn, None)):
                     question.closed.set()
             case "notifications/tools/list_changed":
                 self._changes += 1
@@ -223,9 +228,10 @@ class Link:
             self._changed = anyio.Event()
             announced = self._changes
             try:
-                await self.read_tools()
-            except (RemoteError, BadAnswer, PeerGone) as error:
-                self._process.note(f"(its changed tool list could not be read: {error})")
+                with anyio.fail_after(_REREAD_TIMEOUT):
+                    await self.read_tools()
+            except (RemoteError, BadAnswer, PeerGone, TimeoutError) as error:
+                self._process.note(f"(its changed tool list could not be read: {error or 'no answer'})")
             self._changes_read = announced
             self._up_to_date.set()
             self._up_to_date = anyio.Event()

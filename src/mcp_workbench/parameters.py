@@ -60,7 +60,7 @@ def parse_open_toolbox(arguments: object) -> str:
     Raises:
         InvalidParameters: The arguments do not fit.
     """
-    given = _object(arguments, "arguments")
+    given = _object({} if arguments is None else arguments, "arguments")
     _only(given, ("toolbox_name",))
     name = given.get("toolbox_name")
     if name is None:
@@ -79,7 +79,7 @@ def parse_use_tool(arguments: object) -> tuple[ToolReference, JSONObject]:
         InvalidParameters: The arguments do not fit.
         InvalidToolIdentifier: A part of `tool` does not.
     """
-    given = _object(arguments, "arguments")
+    given = _object({} if arguments is None else arguments, "arguments")
     _only(given, ("tool", "arguments"))
     if given.get("tool") is None:
         raise InvalidParameters(

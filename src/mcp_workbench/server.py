@@ -16,10 +16,11 @@ from mcp.server import MCPServer
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types import LOG_LEVEL_META_KEY, LoggingLevel, Notification, Request, ToolAnnotations
+from mcp_types import INVALID_REQUEST, LOG_LEVEL_META_KEY, LoggingLevel, Notification, Request, ToolAnnotations
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import RootModel
+from pydantic import RootModel, ValidationError
 
 from mcp_workbench import __version__
 from mcp_workbench.caller import LOG_LEVELS, Caller, mirrored
@@ -98,7 +99,7 @@ class Workbench:
             case "initialize":
                 return self._greeted(ctx, await call_next(ctx))
             case "server/discover":
-                return _tools_only(await call_next(ctx))
+                return _with_own_capabilities(await call_next(ctx))
             case "logging/setLevel":
                 return self._set_log_level(ctx) or await call_next(ctx)
             case "notifications/roots/list_changed":
@@ -116,7 +117,7 @@ class Workbench:
 
     async def _call_tool(self, ctx: Context) -> JSONObject:
         params = ctx.params or {}
-        arguments: object = params.get("arguments") or {}
+        arguments: object = params.get("arguments")
         try:
             if params["name"] == "open_toolbox":
                 opened = await self._running.open(parse_open_toolbox(arguments), self._caller(ctx))
@@ -156,7 +157,7 @@ class Workbench:
     def _greeted(self, ctx: Context, result: HandlerResult) -> HandlerResult:
         self._client_declared = mirrored((ctx.params or {}).get("capabilities"))
         self._client_session = ctx.session
-        return _tools_only(result)
+        return _with_own_capabilities(result)
 
     # Log messages of servers, to a client that was greeted the older way; a modern one gets them with its requests.
 
@@ -197,9 +198,9 @@ def _text(text: str) -> JSONObject:
     return {"content": [{"type": "text", "text": text}]}
 
 
-def _tools_only(result: HandlerResult) -> HandlerResult:
-    """A greeting's answer with the capabilities that the workbench has: an `MCPServer` declares more by itself."""
-    return {**result, "capabilities": {"tools": {}}} if isinstance(result, dict) else result
+def _with_own_capabilities(result: HandlerResult) -> HandlerResult:
+    """A greeting's answer with what the workbench can do: an `MCPServer` declares more by itself, but no logging."""
+    return {**result, "capabilities": {"tools": {}, "logging": {}}} if isinstance(result, dict) else result
 
 
 def _teller(ctx: Context) -> Any:
@@ -214,7 +215,10 @@ def _asker(ctx: Context) -> Any:
     async def ask(method: str, params: JSONObject) -> JSONObject:
         request = _AnyRequest(method=method, params=params)
         metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
-        answer = await ctx.session.send_request(cast(Any, request), RootModel[JSONObject], metadata=metadata)
+        try:
+            answer = await ctx.session.send_request(cast(Any, request), RootModel[JSONObject], metadata=metadata)
+        except ValidationError:
+            raise MCPError(INVALID_REQUEST, f"The client's answer is not a valid answer to {method}") from None
         return answer.root
 
     return ask
