@@ -1,0 +1,86 @@
+"""Lines and messages: what goes through the codec comes out as it was."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_workbench import wire
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
+
+
+@given(st.dictionaries(st.text(), values))
+def test_any_message_survives_the_way_there_and_back_with_its_key_order(message: dict[str, Any]) -> None:
+    returned = wire.decode(wire.encode(message))
+    assert returned == message
+    assert list(returned) == list(message)
+
+
+@given(st.dictionaries(st.text(), values))
+def test_a_message_is_exactly_one_line(message: dict[str, Any]) -> None:
+    assert wire.encode(message).count(b"\n") == 1
+    assert wire.encode(message).endswith(b"\n")
+
+
+def test_the_text_is_compact_and_leaves_letters_as_they_are() -> None:
+    assert wire.compact({"a": [1, "é"], "b": None}) == '{"a":[1,"é"],"b":null}'
+
+
+def test_half_an_emoji_travels_as_an_escape() -> None:
+    line = wire.encode({"text": "cut \ud83d"})
+    assert line == b'{"text":"cut \\ud83d"}\n'
+    assert wire.decode(line) == {"text": "cut \ud83d"}
+
+
+def test_numbers_keep_their_kind_and_size() -> None:
+    assert wire.encode(wire.decode(b'{"n":[1,1.0,123456789012345678901234567890]}')) == (
+        b'{"n":[1,1.0,123456789012345678901234567890]}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"hello",
+        b"[]",
+        b'"text"',
+        b"1",
+        b"null",
+        b'{"a":',
+        b'{"a":1} {"b":2}',
+        b'{"a":NaN}',
+        b'{"a":-Infinity}',
+        b'\xff\xfe{"a":1}',
+        b'{"a":"\xc3"}',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+    ],
+    ids=lambda line: repr(line[:20]),
+)
+def test_a_line_that_is_no_message_is_refused_and_nothing_else_happens(line: bytes) -> None:
+    with pytest.raises(wire.NotJSON):
+        wire.decode(line)
+
+
+@given(st.binary())
+def test_any_bytes_are_a_message_or_are_refused(line: bytes) -> None:
+    try:
+        message = wire.decode(line)
+    except wire.NotJSON:
+        return
+    assert message == json.loads(line)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_without_a_json_form_is_not_written(number: float) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        wire.encode({"n": number})
+
+
+def test_spaces_and_a_carriage_return_around_a_message_do_not_matter() -> None:
+    assert wire.decode(b' {"a": 1} \r') == {"a": 1}
