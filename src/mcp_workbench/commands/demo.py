@@ -1,0 +1,156 @@
+"""`mcp-workbench demo`: everything once, with a real client in front of the workbench and a real server behind it."""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+from mcp import Client, StdioServerParameters
+from mcp_types import CallToolResult, TextContent
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from mcp_workbench.clients.variables import escaped
+from mcp_workbench.commands.context_cost import Cost, cost_of_server, cost_of_tools
+from mcp_workbench.commands.terminal import console
+from mcp_workbench.errors import WorkbenchError
+
+_PATIENCE = 60
+_MANY = 10
+_TOOLBOX = "example"
+_SERVER = "pocket"
+_DEMO_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("convert_temperature", {"degrees": 451, "unit": "fahrenheit", "to": "celsius"}),
+    ("count_down", {"start": 3, "seconds_per_step": 0.2}),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Shows what the workbench does, in a few seconds: starts it as a client would, with a small server that is "
+        "built in, opens a toolbox and calls tools. It needs no config, no Node and no network, and leaves nothing "
+        "behind."
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    with tempfile.TemporaryDirectory(prefix="mcp-workbench-demo-") as directory:
+        config = Path(directory) / "workbench-config.json"
+        config.write_text(json.dumps(_config(), indent=2), encoding="utf-8")
+        try:
+            anyio.run(_Demo(console()).show, config)
+        except Exception as error:
+            raise WorkbenchError(f"The demo did not get to its end: {_cause(error)}") from None
+    return 0
+
+
+def _config() -> dict[str, Any]:
+    entry = {"command": escaped(sys.executable), "args": ["-m", "mcp_workbench.example_server"]}
+    return {
+        "toolboxes": {
+            _TOOLBOX: {
+                "description": "Sums, temperatures, dice and the time of day",
+                "mcpServers": {_SERVER: {**entry, "inheritEnv": ["PYTHONPATH"]}},
+            }
+        }
+    }
+
+
+class _Demo:
+    """The steps, each told before it is taken."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._steps = 0
+
+    async def show(self, config: Path) -> None:
+        command = ["-m", "mcp_workbench", "--config", str(config), "--log-level", "warning"]
+        program = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+        self._step("A client starts the workbench, as Claude Code or Claude Desktop would.")
+        with anyio.fail_after(_PATIENCE):
+            async with Client(program) as client:
+                workbench = await self._meet(client)
+                tools = await self._open_toolbox(client)
+                for tool, arguments in _DEMO_CALLS:
+                    await self._use_tool(client, tool, arguments)
+                self._conclude(workbench, cost_of_tools(tools), len(tools))
+        self._out.print("\nThe workbench and its server have ended. To begin with your own servers:\n")
+        for command, purpose in _NEXT.items():
+            self._out.print(f"  mcp-workbench {command:<8} [dim]# {purpose}[/]")
+
+    async def _meet(self, client: Client) -> Cost:
+        tools = (await client.list_tools()).tools
+        names = " and ".join(tool.name for tool in tools)
+        self._say(f"It offers two tools, {names}, and tells the model:")
+        self._quote(client.instructions or "")
+        return cost_of_server(tools, client.instructions)
+
+    async def _open_toolbox(self, client: Client) -> list[Mapping[str, Any]]:
+        arguments = {"toolbox_name": _TOOLBOX}
+        self._step("The model opens a toolbox. Only now does the server in it start.")
+        self._say(f"open_toolbox {json.dumps(arguments)}")
+        opened = json.loads(_text(await client.call_tool("open_toolbox", arguments)))
+        self._say(f"{opened['servers_connected']} server connected, {len(opened['tools'])} tools:")
+        self._quote("\n".join(f"{tool['name']}: {tool['description']}" for tool in opened["tools"]))
+        return opened["tools"]
+
+    async def _use_tool(self, client: Client, tool: str, arguments: dict[str, Any]) -> None:
+        identifier = {"toolbox": _TOOLBOX, "server": _SERVER, "tool": tool}
+        self._step(f"The model uses {tool}.")
+        self._say(f'use_tool {{"tool": {json.dumps(identifier)},')
+        self._say(f'          "arguments": {json.dumps(arguments)}}}')
+        request = {"tool": identifier, "arguments": arguments}
+        result = await client.call_tool("use_tool", request, progress_callback=self._progress)
+        self._quote(_text(result))
+
+    async def _progress(self, progress: float, total: float | None, message: str | None) -> None:
+        self._say(f"progress {progress:g} of {total or 0:g}: {message or ''}")
+
+    def _conclude(self, workbench: Cost, direct: Cost, tools: int) -> None:
+        self._step("What it costs the model's context.")
+        self._say(f"Two tools and the instructions: {workbench}.")
+        self._say(f"These {tools} tools directly:         {direct}.")
+        self._say(f"With {_MANY} such servers: still about {workbench.characters:,} characters")
+        self._say(f"instead of {_MANY * direct.characters:,}, and a toolbox is read only when it is opened.")
+
+    def _step(self, title: str) -> None:
+        self._steps += 1
+        self._out.print(f"\n[bold cyan]{self._steps}. {escape(title)}[/]")
+
+    def _say(self, text: str) -> None:
+        self._out.print(f"   {escape(text)}")
+
+    def _quote(self, text: str) -> None:
+        wrap = textwrap.TextWrapper(self._out.width - 2, initial_indent=" " * 5, subsequent_indent=" " * 7)
+        for line in text.splitlines():
+            self._out.print(Text(wrap.fill(line), style="green"))
+
+
+_NEXT = {
+    "init": "write a first config",
+    "import": "take over the servers of Claude, Cursor and VS Code",
+    "install": "put the workbench into a client",
+}
+
+
+def _text(result: CallToolResult) -> str:
+    text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+    if result.is_error:
+        raise WorkbenchError(text)
+    return text
+
+
+def _cause(error: BaseException) -> str:
+    """Return the one error that a person can use of those that task groups have wrapped."""
+    if isinstance(error, BaseExceptionGroup):
+        return _cause(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    return f"no answer within {_PATIENCE} s" if isinstance(error, TimeoutError) else str(error)
