@@ -1,0 +1,257 @@
+"""The fault run: one client, a real workbench, many servers that keep breaking, and not one call lost.
+
+    uv run python tests/faults/run.py --seconds 120 --seed 7 --servers 20
+
+Prints a table; the exit status is 1 when a call was lost, delivered to the wrong caller, executed twice or failed with
+the wrong sentence, when a server did not come back, or when processes, descriptors or memory grew.
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import psutil
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, as pytest runs it with tests/ on the path
+
+from faults.chaos import Chaos
+from faults.load import CallMaker, Request, Tally, Target
+from wire import Json, ServerGoneError, WireClient, children_of, scripted, workbench, write_config
+
+IN_FLIGHT = 300
+CALL_TIMEOUT = 2.0
+ANSWER_WITHIN = 30.0
+"""Far beyond the call timeout and every pause: a call without an answer by then is lost."""
+
+WELL_AGAIN_WITHIN = 90.0
+ERAS = ("legacy", "modern", "dual", "legacy-exits")
+MEMORY_TOLERANCE = 24 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the workbench holds."""
+
+    processes: int
+    descriptors: int
+    memory: int
+
+    @classmethod
+    def of(cls, pid: int) -> "Resources":
+        return cls(len(children_of(pid)), len(os.listdir(f"/proc/{pid}/fd")), psutil.Process(pid).memory_info().rss)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of a run."""
+
+    seed: int
+    seconds: float
+    tally: Tally
+    faults: Counter[str]
+    executed_twice: int
+    servers: int
+    well_again: int
+    before: Resources
+    after: Resources
+
+    @property
+    def violations(self) -> list[str]:
+        found = list(self.tally.violations)
+        if self.well_again != self.servers:
+            found.append(f"only {self.well_again} of {self.servers} servers are well again")
+        if self.after.processes > self.before.processes:
+            found.append(f"processes grew from {self.before.processes} to {self.after.processes}")
+        if self.after.descriptors > self.before.descriptors:
+            found.append(f"descriptors grew from {self.before.descriptors} to {self.after.descriptors}")
+        if self.after.memory > self.before.memory + MEMORY_TOLERANCE:
+            found.append(f"memory grew from {_megabytes(self.before.memory)} to {_megabytes(self.after.memory)}")
+        return found
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        tally, before, after = self.tally, self.before, self.after
+        yield "seed", str(self.seed)
+        yield "seconds", f"{self.seconds:g}"
+        yield "faults", ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items()))
+        yield "calls", f"{tally.sent} ({tally.sent / self.seconds:.0f} per second)"
+        yield "answered correctly", str(tally.correct)
+        for sentence, count in sorted(tally.failed.items()):
+            yield f"failed: {sentence} …", str(count)
+        yield "cancelled by the client", str(tally.cancelled)
+        yield "toolboxes opened again", str(tally.reopened)
+        yield "lost", str(tally.lost)
+        yield "delivered to the wrong caller", str(tally.misdelivered)
+        yield "executed twice", str(self.executed_twice)
+        yield "servers well again at the end", f"{self.well_again} of {self.servers}"
+        yield "server processes", f"{before.processes} → {after.processes}"
+        yield "file descriptors", f"{before.descriptors} → {after.descriptors}"
+        yield "resident memory", f"{_megabytes(before.memory)} → {_megabytes(after.memory)}"
+        yield "violations", str(len(self.violations))
+
+    def __str__(self) -> str:
+        table = "\n".join(f"{name:<42} {value}" for name, value in self.rows())
+        return "\n".join((table, *self.violations[:20])) + "\n"
+
+
+class FaultRun:
+    """One client's calls, while the servers break."""
+
+    def __init__(self, client: WireClient, maker: CallMaker, chance: random.Random) -> None:
+        self.tally = Tally()
+        self._client = client
+        self._maker = maker
+        self._chance = chance
+        self._ending = False
+
+    async def storm(self, seconds: float, chaos: Chaos, toolboxes: list[str]) -> None:
+        """Keep hundreds of calls in flight while harm is done; ends when every call has its answer."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(chaos.run)
+            async with anyio.create_task_group() as callers:
+                for _ in range(IN_FLIGHT):
+                    callers.start_soon(self._call_until_the_end)
+                callers.start_soon(self._open_until_the_end, toolboxes)
+                await anyio.sleep(seconds)
+                self._ending = True
+            tasks.cancel_scope.cancel()
+
+    async def call(self, request: Request) -> bool:
+        """Make one call and judge its answer; whether it succeeded."""
+        self.tally.sent += 1
+        correct_before = self.tally.correct
+        handle = await self._client.start_call("use_tool", request.use_tool)
+        if request.cancel_after is not None:
+            await anyio.sleep(request.cancel_after)
+            await handle.cancel()
+            self.tally.cancelled += 1
+            return False
+        try:
+            self.tally.judge(request, await handle.wait(ANSWER_WITHIN))
+        except (TimeoutError, ServerGoneError):
+            self.tally.lost += 1
+            self.tally.violations.append(f"{request.tool} {request.token} on {request.target} got no answer")
+        return self.tally.correct > correct_before
+
+    async def well_again(self, target: Target) -> bool:
+        """Whether a server answers before long, now that nobody harms it."""
+        with anyio.move_on_after(WELL_AGAIN_WITHIN):
+            while not await self.call(self._maker.draw("echo", target)):  # noqa: ASYNC110 - a server tells no events
+                await anyio.sleep(0.5)
+            return True
+        return False
+
+    async def _call_until_the_end(self) -> None:
+        while not self._ending:
+            await self.call(self._maker.draw())
+            # People and models pause; without it, refused calls would crowd out those that reach a server.
+            await anyio.sleep(self._chance.uniform(0, 0.6))
+
+    async def _open_until_the_end(self, toolboxes: list[str]) -> None:
+        while not self._ending:
+            handle = await self._client.start_call("open_toolbox", {"toolbox_name": self._chance.choice(toolboxes)})
+            result = await handle.wait(ANSWER_WITHIN)
+            self.tally.reopened += 1
+            text: str = result["content"][0]["text"]
+            if result.get("isError") and not text.startswith("Failed to connect to server"):
+                self.tally.violations.append(f"open_toolbox failed with the wrong sentence: {text[:300]}")
+            await anyio.sleep(0.5)
+
+
+async def fault_run(directory: Path, *, seconds: float, seed: int, servers: int) -> Report:
+    """Run it all in a directory of its own."""
+    chance = random.Random(seed)
+    targets = [Target(f"box{number % 4}", f"server{number}") for number in range(servers)]
+    logs = {target: directory / f"{target.server}.jsonl" for target in targets}
+    fail_files = {target.server: directory / f"{target.server}.fail" for target in targets}
+    toolboxes: dict[str, Json] = {}
+    for number, target in enumerate(targets):
+        script = scripted(era=ERAS[number % len(ERAS)], log=str(logs[target]), fail_file=str(fail_files[target.server]))
+        idle = {"idleTimeout": 0.3} if number % 10 == 9 else {}
+        entry = script | {"callTimeout": CALL_TIMEOUT, "connectTimeout": 10} | idle
+        toolboxes.setdefault(target.toolbox, {})[target.server] = entry
+    config = write_config(directory, toolboxes)
+    async with WireClient.spawn(workbench(config), close_within=15) as client:
+        client.patience = ANSWER_WITHIN
+        for toolbox in toolboxes:
+            await client.call_tool("open_toolbox", {"toolbox_name": toolbox})
+        maker = CallMaker(chance, targets)
+        await _use_all(FaultRun(client, maker, chance), targets)
+        before = Resources.of(client.pid)
+        run = FaultRun(client, maker, chance)
+        chaos = Chaos(chance, client.pid, fail_files)
+        await run.storm(seconds, chaos, list(toolboxes))
+        well_again = await _use_all(run, targets)
+        after = Resources.of(client.pid)
+    executed_twice = _check_executions(run.tally, list(logs.values()))
+    return Report(seed, seconds, run.tally, chaos.done, executed_twice, servers, well_again, before, after)
+
+
+async def _use_all(run: FaultRun, targets: list[Target]) -> int:
+    """Use every server until it answers, all at once; how many did. Afterwards every server runs."""
+    answered: list[Target] = []
+
+    async def use(target: Target) -> None:
+        if await run.well_again(target):
+            answered.append(target)
+
+    for _ in range(5):  # enough traffic for every buffer to have its size
+        answered.clear()
+        async with anyio.create_task_group() as tasks:
+            for target in targets:
+                tasks.start_soon(use, target)
+    return len(answered)
+
+
+def _check_executions(tally: Tally, logs: list[Path]) -> int:
+    """Compare what the servers did with what their callers were told; how many calls ran twice."""
+    executed = Counter(token for log in logs for token in _executed_tokens(log))
+    twice = [token for token, count in executed.items() if count > 1]
+    tally.violations += [f"{token} was executed {executed[token]} times" for token in twice]
+    tally.violations += [f"{token} was answered but never executed" for token in tally.answered_tokens - set(executed)]
+    told_otherwise = tally.refused_tokens & set(executed)
+    tally.violations += [f"{token} was executed, but its caller was told that it was not" for token in told_otherwise]
+    return len(twice)
+
+
+def _executed_tokens(log: Path) -> Iterator[str]:
+    if not log.exists():
+        return
+    for line in log.read_bytes().split(b"\n"):
+        if b'"event": "executed"' in line and line.endswith(b"}"):  # a killed server may leave half a line
+            event = json.loads(line)
+            if event["event"] == "executed":
+                yield event["token"]
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1024 / 1024:.1f} MB"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
+    parser.add_argument("--servers", type=int, default=20)
+    options = parser.parse_args()
+    sys.stdout.write(f"seed {options.seed}\n")
+    sys.stdout.flush()
+    with tempfile.TemporaryDirectory(prefix="workbench-faults-") as directory:
+
+        async def run() -> Report:
+            return await fault_run(Path(directory), seconds=options.seconds, seed=options.seed, servers=options.servers)
+
+        report = anyio.run(run)
+    sys.stdout.write(str(report))
+    return 1 if report.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
