@@ -1,0 +1,132 @@
+"""A client that costs next to nothing: blocking pipes, requests made by hand, answers only looked at."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psutil
+
+Json = dict[str, Any]
+MakeParams = Callable[[int], Json]
+
+INITIALIZE: Json = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "benchmark", "version": "1"},
+}
+_LONGEST_ERROR = 4000
+LEAVING = 10
+"""Seconds for a server to end by itself after its stdin closed."""
+
+
+class CallFailedError(Exception):
+    """A measured call did not succeed, so its time means nothing."""
+
+
+class RawClient:
+    """One server process and its two pipes."""
+
+    def __init__(self, command: Sequence[str], cwd: str | Path | None = None) -> None:
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=cwd
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._stdin, self._stdout = self.process.stdin, self.process.stdout
+        self._ids = count(1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> float:
+        """Close stdin and wait for the process; the seconds that took."""
+        began = time.perf_counter()
+        if self.process.poll() is None:
+            self._stdin.close()
+            try:
+                self.process.wait(LEAVING)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self._stdout.close()
+        return time.perf_counter() - began
+
+    def greet(self) -> Json:
+        result = self.request("initialize", INITIALIZE)
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return result
+
+    def request(self, method: str, params: Json) -> Json:
+        number = next(self._ids)
+        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        while (message := json.loads(self._next_line())).get("id") != number or "method" in message:
+            pass
+        if "error" in message:
+            raise CallFailedError(str(message["error"]))
+        return message["result"]
+
+    def call(self, name: str, arguments: Json) -> Json:
+        result = self.request("tools/call", {"name": name, "arguments": arguments})
+        if result.get("isError"):
+            raise CallFailedError(str(result)[:2000])
+        return result
+
+    def send(self, message: Json) -> None:
+        self._stdin.write(json.dumps(message).encode() + b"\n")
+        self._stdin.flush()
+
+    def time_calls(self, calls: int, params: MakeParams) -> list[float]:
+        """The seconds that each of so many calls took, one after the other."""
+        return [self._time_one(self._line(params(number))) for number in range(calls)]
+
+    def time_flood(self, calls: int, in_flight: int, params: MakeParams) -> float:
+        """The seconds that so many calls took with so many of them always under way."""
+        lines = [self._line(params(number)) for number in range(calls)]
+        began = time.perf_counter()
+        self._stdin.write(b"".join(lines[:in_flight]))
+        self._stdin.flush()
+        for line in lines[in_flight:]:
+            self._next_answer()
+            self._stdin.write(line)
+            self._stdin.flush()
+        for _ in range(min(in_flight, calls)):
+            self._next_answer()
+        return time.perf_counter() - began
+
+    def memory(self) -> int:
+        """The resident bytes of the process alone, without its children."""
+        return psutil.Process(self.process.pid).memory_info().rss
+
+    def _line(self, params: Json) -> bytes:
+        request = {"jsonrpc": "2.0", "id": next(self._ids), "method": "tools/call", "params": params}
+        return json.dumps(request).encode() + b"\n"
+
+    def _time_one(self, line: bytes) -> float:
+        began = time.perf_counter()
+        self._stdin.write(line)
+        self._stdin.flush()
+        self._next_answer()
+        return time.perf_counter() - began
+
+    def _next_answer(self) -> None:
+        # Notifications have no id; whether it is the right one is for the tests of the product to say.
+        while b'"id":' not in (line := self._next_line())[:60]:
+            pass
+        if b'"result"' not in line[:60] or (len(line) < _LONGEST_ERROR and b'"isError":true' in line):
+            raise CallFailedError(line[:2000].decode(errors="replace"))
+
+    def _next_line(self) -> bytes:
+        line = self._stdout.readline()
+        if not line:
+            raise CallFailedError(f"the server ended with status {self.process.poll()}")
+        return line
