@@ -157,12 +157,12 @@ class Link:
             self.peer.answer(request_id, {})
         elif method not in _CAPABILITY_OF or self.greeting.modern:
             self.peer.refuse(request_id, *method_not_found(method))
-        elif not isinstance(self.declared.get(_CAPABILITY_OF[method]), Mapping):
-            self.peer.refuse(request_id, INVALID_REQUEST, f"The client does not support {_CAPABILITY_OF[method]}")
+        elif (missing := _missing_capability(self.declared, method, params)) is not None:
+            self.peer.refuse(request_id, INVALID_REQUEST, f"The client does not support {missing}")
         elif not self.calls:
             self.peer.refuse(request_id, INVALID_REQUEST, "No tool call is under way, so nobody can be asked")
         else:
-            self._ask(Question(self.peer, request_id, method, params))
+            self.ask(Question(self.peer, request_id, method, params))
 
     def on_notification(self, method: str, params: JSONObject) -> None:
         """Route progress, log messages, withdrawn questions and changed tools; ignore the rest."""
@@ -189,9 +189,15 @@ class Link:
         if line.strip():
             self._process.note(f"(on stdout, not a protocol message) {line[:200].decode(errors='replace')}")
 
-    def _ask(self, question: Question) -> None:
-        # A legacy server does not say which call its question belongs to. Any call can carry it to the client: the
-        # answer goes back under the question's own id. One whose client is not busy with a question comes first.
+    def ask(self, question: Question) -> None:
+        """Have a question asked by a call under way, or answer for the user when there is none.
+
+        A legacy server does not say which call its question belongs to. Any call can carry it to the client: the
+        answer goes back under the question's own id. One whose client is not busy with a question comes first.
+        """
+        if not self.calls:
+            question.give_up()
+            return
         self._questions[question.request_id] = question
         carrier = next((call for call in self.calls.values() if not call.paused), next(iter(self.calls.values())))
         carrier.on_question(question)
@@ -309,6 +315,18 @@ async def _connect(link: Link, process: ServerProcess, options: LinkOptions, dea
     if scope.cancelled_caught:
         reason = f"no answer to {waiting_for} within {options.connect_timeout:g} s"
         raise LinkFailed(_with_tail(reason, process.stderr_tail()))
+
+
+def _missing_capability(declared: Mapping[str, Any], method: str, params: JSONObject) -> str | None:
+    """What the client would have to declare to be asked this; an elicitation without modes means forms."""
+    name = _CAPABILITY_OF[method]
+    capability = declared.get(name)
+    if not isinstance(capability, Mapping):
+        return name
+    if name != "elicitation":
+        return None
+    mode = params.get("mode", "form")
+    return None if mode in capability or (mode == "form" and "url" not in capability) else f"{name} in {mode} mode"
 
 
 def _describe_exit(returncode: int | None) -> str:

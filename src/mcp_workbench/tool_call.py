@@ -123,11 +123,16 @@ class ToolCall:
         return self._questions.get(key)
 
     def close(self, reason: str) -> None:
-        """Stop waiting: the server is told, unless it has answered."""
-        for question in self._questions.values():
-            question.give_up()
-        self._call.cancel(reason)
+        """Stop waiting: the server is told, unless it has answered.
+
+        Questions still open may be those of other calls, since no legacy server says whose they are: others ask them.
+        """
         self.link.calls.pop(self._token, None)
+        questions, self._questions = self._questions, {}
+        for question in questions.values():
+            if not question.closed.is_set():
+                self.link.ask(question)
+        self._call.cancel(reason)
 
     # What the link tells of the server.
 
