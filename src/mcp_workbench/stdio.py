@@ -14,7 +14,15 @@ from typing import Self
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 from mcp_types.jsonrpc import JSONRPCNotification
 from pydantic import ValidationError
 
@@ -105,9 +113,13 @@ def _decode(line: bytes, writer: pipes.PipeWriter) -> JSONRPCMessage | None:
         return _kind(raw).model_validate(raw)
     except ValidationError:
         logger.warning("ignored a malformed JSON-RPC message on stdin")
-        if isinstance(request_id := raw.get("id"), int | str):
-            error = {"code": INVALID_REQUEST, "message": "This is not a JSON-RPC 2.0 message"}
-            writer.write(wire.encode({"jsonrpc": "2.0", "id": request_id, "error": error}))
+        if not isinstance(request_id := raw.get("id"), int | str):
+            return None
+        error = ErrorData(code=INVALID_REQUEST, message="This is not a JSON-RPC 2.0 message")
+        refusal = JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+        if "method" not in raw:  # an answer that is none: whoever asked must not wait for another
+            return refusal
+        writer.write(_encode(refusal))
         return None
 
 
