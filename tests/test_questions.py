@@ -1,0 +1,505 @@
+"""Questions to the user during a tool call, in every pairing of eras, with a real process at both ends."""
+
+import json
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+import anyio
+import pytest
+from mcp.shared.exceptions import MCPError
+from wire import (
+    Era,
+    Json,
+    RpcError,
+    WireClient,
+    assert_gone,
+    eventually,
+    logged,
+    read_log,
+    scripted,
+    text_of,
+    workbench,
+    write_config,
+)
+
+from mcp_workbench.caller import Caller
+from mcp_workbench.config import ServerConfig
+from mcp_workbench.connection import Connection
+from mcp_workbench.questions import Parking
+from mcp_workbench.redaction import Redactor
+
+pytestmark = pytest.mark.anyio
+
+ERAS: tuple[Era, ...] = get_args(Era)
+EVERYTHING: Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {"listChanged": True}}
+NAMED: Json = {"action": "accept", "content": {"name": "Ada"}}
+SAMPLED: Json = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}, "stopReason": "endTurn"}
+ROOTED: Json = {"roots": [{"uri": "file:///home/ada", "name": "home"}]}
+
+four_pairings = pytest.mark.parametrize("server_era", ERAS, ids=lambda era: f"{era}-server")
+both_clients = pytest.mark.parametrize("client_era", ERAS, ids=lambda era: f"{era}-client")
+
+
+def use(tool: str, **arguments: Any) -> Json:
+    return {"tool": {"toolbox": "dev", "server": "asker", "tool": tool}, "arguments": arguments}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "asker.jsonl"
+
+
+@asynccontextmanager
+async def opened(
+    log: Path, client_era: Era, server_era: Era, capabilities: Json | None = None
+) -> AsyncGenerator[WireClient]:
+    """A client of one era with an open toolbox whose only server speaks the other, or the same."""
+    config = write_config(log.parent, {"dev": {"asker": scripted(era=server_era, log=str(log))}})
+    can = EVERYTHING if capabilities is None else capabilities
+    async with WireClient.spawn(workbench(config), era=client_era, capabilities=can) as client:
+        assert "isError" not in await client.call_tool("open_toolbox", {"toolbox_name": "dev"})
+        yield client
+    for start in read_log(log, event="start"):
+        await assert_gone(start["pid"])
+
+
+def asked_by_server(log: Path) -> list[Json]:
+    """Every question that the server sent, in whichever way its era asks."""
+    questions: list[Json] = []
+    for event in read_log(log, event="sent"):
+        message: Json = event["message"]
+        if "method" in message and "id" in message:
+            questions.append({"method": message["method"], "params": message["params"]})
+        questions += (message.get("result") or {}).get("inputRequests", {}).values()
+    return questions
+
+
+def received_by_server(log: Path, method: str) -> list[Json]:
+    received = [event["message"] for event in read_log(log, event="received")]
+    return [message for message in received if message.get("method") == method]
+
+
+def answered_to_server(log: Path) -> list[Json]:
+    """What a legacy server got for its questions, errors and results alike."""
+    received = [event["message"] for event in read_log(log, event="received")]
+    return [message.get("result") or message["error"] for message in received if "method" not in message]
+
+
+async def paused(client: WireClient, tool: str = "ask", **arguments: Any) -> Json:
+    result = await client.call_tool("use_tool", use(tool, **arguments))
+    assert result["resultType"] == "input_required"
+    return result
+
+
+async def retry(client: WireClient, pause: Json, arguments: Json, **changed: Any) -> Json:
+    """Answer a pause; `changed` replaces parts of the params."""
+    answers = await client.answers_to(pause)
+    return await client.request("tools/call", {"name": "use_tool", "arguments": arguments, **answers, **changed})
+
+
+# Four pairings.
+
+
+@four_pairings
+@both_clients
+@pytest.mark.parametrize(
+    ("tool", "arguments", "method", "answer"),
+    [
+        pytest.param("ask", {}, "elicitation/create", NAMED, id="form"),
+        pytest.param("ask", {"url": True}, "elicitation/create", {"action": "accept"}, id="url"),
+        pytest.param("sample", {"message": "Sing"}, "sampling/createMessage", SAMPLED, id="sampling"),
+        pytest.param("roots", {}, "roots/list", ROOTED, id="roots"),
+    ],
+)
+async def test_a_question_reaches_the_client_as_it_was_asked_and_its_answer_comes_back(
+    log: Path, client_era: Era, server_era: Era, tool: str, arguments: Json, method: str, answer: Json
+) -> None:
+    seen: list[Json] = []
+
+    async def reply(method: str, params: Json) -> Json:
+        seen.append({"method": method, "params": params})
+        return answer
+
+    async with opened(log, client_era, server_era) as client:
+        result = await client.call_tool_answering("use_tool", use(tool, **arguments), reply)
+    assert json.loads(text_of(result)) == [{"q1": answer}]
+    assert seen == asked_by_server(log)
+    assert [question["method"] for question in seen] == [method]
+
+
+@four_pairings
+@both_clients
+async def test_a_call_may_ask_again_and_again(log: Path, client_era: Era, server_era: Era) -> None:
+    count = iter(range(100))
+
+    async def reply(_method: str, _params: Json) -> Json:
+        return {"action": "accept", "content": {"name": f"Ada {next(count)}"}}
+
+    async with opened(log, client_era, server_era) as client:
+        result = await client.call_tool_answering("use_tool", use("ask", times=3), reply)
+    names = [answers["q1"]["content"]["name"] for answers in json.loads(text_of(result))]
+    assert names == ["Ada 0", "Ada 1", "Ada 2"]
+
+
+@four_pairings
+@both_clients
+async def test_a_call_may_ask_several_things_at_once(log: Path, client_era: Era, server_era: Era) -> None:
+    async def reply(_method: str, _params: Json) -> Json:
+        return NAMED
+
+    async with opened(log, client_era, server_era) as client:
+        result = await client.call_tool_answering("use_tool", use("ask", together=3, times=2), reply)
+    assert json.loads(text_of(result)) == [{"q1": NAMED, "q2": NAMED, "q3": NAMED}] * 2
+
+
+@four_pairings
+@both_clients
+async def test_calls_that_ask_at_the_same_time_each_get_their_own_answers(
+    log: Path, client_era: Era, server_era: Era
+) -> None:
+    results: dict[str, Json] = {}
+
+    async def reply(params: Json) -> Json:
+        return {"action": "accept", "content": {"name": params["message"]}}
+
+    async with opened(log, client_era, server_era) as client, anyio.create_task_group() as calls:
+        client.on_request["elicitation/create"] = reply
+
+        async def ask(message: str) -> None:
+            arguments = use("ask", message=message, times=2)
+            results[message] = await client.call_tool_answering("use_tool", arguments, max_rounds=20)
+
+        for number in range(5):
+            calls.start_soon(ask, f"question {number}")
+    for message, result in results.items():
+        answer = {"action": "accept", "content": {"name": message}}
+        assert json.loads(text_of(result)) == [{"q1": answer}, {"q1": answer}]
+    assert len(results) == 5
+
+
+@four_pairings
+@both_clients
+async def test_declined_and_cancelled_questions_are_answers_too(log: Path, client_era: Era, server_era: Era) -> None:
+    actions = iter(["decline", "cancel"])
+
+    async def reply(_method: str, _params: Json) -> Json:
+        return {"action": next(actions)}
+
+    async with opened(log, client_era, server_era) as client:
+        result = await client.call_tool_answering("use_tool", use("ask", times=2), reply)
+    assert json.loads(text_of(result)) == [{"q1": {"action": "decline"}}, {"q1": {"action": "cancel"}}]
+
+
+# Capabilities.
+
+
+@four_pairings
+@both_clients
+@pytest.mark.parametrize(
+    "declared",
+    [
+        pytest.param({}, id="none"),
+        pytest.param({"elicitation": {}}, id="one"),
+        pytest.param({**EVERYTHING, "sampling": {"tools": {}, "x-own": [1]}}, id="all"),
+    ],
+)
+async def test_a_server_is_told_exactly_what_the_client_declared(
+    log: Path, client_era: Era, server_era: Era, declared: Json
+) -> None:
+    # What else a client can do concerns the workbench alone.
+    capabilities = {**declared, "experimental": {"x": {}}}
+    async with opened(log, client_era, server_era, capabilities) as client:
+        result = await client.call_tool("use_tool", use("capabilities"))
+    assert json.loads(text_of(result)) == declared
+
+
+@both_clients
+@pytest.mark.parametrize(
+    ("tool", "arguments", "capabilities", "missing"),
+    [
+        pytest.param("ask", {}, {"sampling": {}, "roots": {}}, "elicitation", id="elicitation"),
+        pytest.param("ask", {"url": True}, {"elicitation": {}}, "elicitation in url mode", id="url-not-declared"),
+        pytest.param("ask", {}, {"elicitation": {"url": {}}}, "elicitation in form mode", id="form-not-declared"),
+        pytest.param("sample", {}, {"elicitation": {}}, "sampling", id="sampling"),
+        pytest.param("roots", {}, {"elicitation": {}}, "roots", id="roots"),
+    ],
+)
+async def test_a_legacy_server_hears_at_once_that_a_client_cannot_be_asked(
+    log: Path, client_era: Era, tool: str, arguments: Json, capabilities: Json, missing: str
+) -> None:
+    async with opened(log, client_era, "legacy", capabilities) as client:
+        result = await client.call_tool("use_tool", use(tool, **arguments))
+        assert not [message for message in client.received if "method" in message]
+    (answers,) = json.loads(text_of(result))
+    assert answers["q1"]["error"]["message"] == f"The client does not support {missing}"
+
+
+@both_clients
+async def test_a_modern_server_refuses_what_its_client_cannot_answer(log: Path, client_era: Era) -> None:
+    async with opened(log, client_era, "modern", {}) as client:
+        result = await client.call_tool("use_tool", use("ask", polite=True))
+    assert result["isError"] is True
+    assert "The client cannot do elicitation" in text_of(result)
+
+
+# A modern client and a legacy server: the call waits while the client thinks.
+
+
+async def test_a_resumed_call_is_not_sent_again(log: Path) -> None:
+    async with opened(log, "modern", "legacy") as client:
+        client.on_request["elicitation/create"] = _named
+        arguments = use("ask", times=3)
+        result = await client.call_tool_answering("use_tool", arguments)
+    assert len(json.loads(text_of(result))) == 3
+    assert len(received_by_server(log, "tools/call")) == 1
+    assert not received_by_server(log, "notifications/cancelled")
+
+
+async def test_questions_left_unanswered_are_asked_again(log: Path) -> None:
+    async with opened(log, "modern", "legacy") as client:
+        client.on_request["elicitation/create"] = _named
+        pause = await paused(client, together=2)
+        first, second = pause["inputRequests"]
+        again = await retry(client, pause, use("ask", together=2), inputResponses={first: NAMED})
+        assert list(again["inputRequests"]) == [second]
+        result = await retry(client, again, use("ask", together=2))
+    assert json.loads(text_of(result)) == [{"q1": NAMED, "q2": NAMED}]
+
+
+async def test_a_call_that_nobody_resumes_is_given_up_and_its_server_hears_a_cancelled_answer(log: Path) -> None:
+    config = ServerConfig.model_validate(scripted(log=str(log)))
+    caller = Caller(declared={"elicitation": {}})
+    async with anyio.create_task_group() as tasks:
+        connection = Connection("dev", "asker", config, redact=Redactor(()), tasks=tasks, on_log=lambda *_: None)
+        parking = Parking(tasks, patience=0.05)
+        with anyio.fail_after(20):
+            pause = await parking.converse(await connection.begin("ask", {}, caller))
+            assert pause["resultType"] == "input_required"
+            await logged(log, event="cancelled", tool="ask")
+            with pytest.raises(MCPError, match="no longer open"):
+                parking.resumption(Caller(state=pause["requestState"], answers={}))
+            await connection.stop()
+        tasks.cancel_scope.cancel()
+    assert answered_to_server(log) == [{"action": "cancel"}]
+    await assert_gone(read_log(log, event="start")[0]["pid"])
+
+
+@pytest.mark.parametrize(
+    ("tool", "answer"),
+    [
+        ("ask", {"action": "cancel"}),
+        ("sample", {"code": -32600, "message": "The client did not answer"}),
+    ],
+)
+async def test_shutdown_gives_up_a_call_that_waits_for_its_client(log: Path, tool: str, answer: Json) -> None:
+    async with opened(log, "modern", "legacy") as client:
+        await paused(client, tool)
+    assert answered_to_server(log) == [answer]
+    assert len(received_by_server(log, "notifications/cancelled")) == 1
+
+
+async def test_a_server_that_dies_while_its_call_waits_fails_the_retry_and_lives_again(log: Path) -> None:
+    async with opened(log, "modern", "legacy") as client:
+        client.on_request["elicitation/create"] = _named
+        pause = await paused(client)
+        await _kill(log)
+        result = await retry(client, pause, use("ask"))
+        assert result["isError"] is True
+        assert text_of(result).startswith("Error executing tool 'ask' in server 'asker' (toolbox 'dev'): ")
+        assert len(received_by_server(log, "tools/call")) == 1
+        again = await client.call_tool_answering("use_tool", use("ask"))
+    assert json.loads(text_of(again)) == [{"q1": NAMED}]
+
+
+@pytest.mark.parametrize(
+    "answer", [pytest.param("Ada", id="text"), {"action": "maybe"}, {"content": {"name": "Ada"}}], ids=json.dumps
+)
+async def test_an_answer_that_is_none_is_refused_and_the_question_stays_open(log: Path, answer: Any) -> None:
+    async with opened(log, "modern", "legacy") as client:
+        client.on_request["elicitation/create"] = _named
+        pause = await paused(client)
+        (key,) = pause["inputRequests"]
+        with pytest.raises(RpcError, match=r"-32602"):
+            await retry(client, pause, use("ask"), inputResponses={key: answer})
+        assert answered_to_server(log) == []
+        result = await retry(client, pause, use("ask"))
+    assert json.loads(text_of(result)) == [{"q1": NAMED}]
+
+
+# State that a client echoes.
+
+
+@four_pairings
+@pytest.mark.parametrize("change", ["forged", "altered", "empty", "not text", "of another call"])
+async def test_a_state_that_is_not_ours_is_an_error_and_touches_no_call(
+    log: Path, server_era: Era, change: str
+) -> None:
+    async with opened(log, "modern", server_era) as client:
+        client.on_request["elicitation/create"] = _named
+        pause = await paused(client)
+        other = await paused(client, message="Another?")
+        state: str = pause["requestState"]
+        middle = len(state) // 2
+        wrong = {
+            "forged": '{"call":"1"}',
+            "altered": state[:middle] + ("A" if state[middle] != "A" else "B") + state[middle + 1 :],
+            "empty": "",
+            "not text": 7,
+            "of another call": other["requestState"],
+        }[change]
+        before = len(read_log(log))
+        with pytest.raises(RpcError, match=r"-32602"):
+            await retry(client, pause, use("ask"), requestState=wrong)
+        assert len(read_log(log)) == before
+        result = await retry(client, pause, use("ask"))
+        await retry(client, other, use("ask", message="Another?"))
+    assert json.loads(text_of(result)) == [{"q1": NAMED}]
+
+
+@four_pairings
+async def test_a_state_from_before_a_restart_is_an_error(log: Path, server_era: Era) -> None:
+    async with opened(log, "modern", server_era) as client:
+        pause = await paused(client)
+    async with opened(log, "modern", server_era) as client:
+        client.on_request["elicitation/create"] = _named
+        with pytest.raises(RpcError, match=r"-32602"):
+            await retry(client, pause, use("ask"))
+    assert len(received_by_server(log, "tools/call")) == 1
+
+
+async def test_a_repeated_state_is_an_error_and_touches_no_call(log: Path) -> None:
+    async with opened(log, "modern", "legacy") as client:
+        client.on_request["elicitation/create"] = _named
+        arguments = use("ask", times=2)
+        first = await paused(client, times=2)
+        second = await retry(client, first, arguments)
+        with pytest.raises(RpcError, match="no longer open"):
+            await retry(client, first, arguments)
+        result = await retry(client, second, arguments)
+        with pytest.raises(RpcError, match="no longer open"):
+            await retry(client, second, arguments)
+    assert json.loads(text_of(result)) == [{"q1": NAMED}, {"q1": NAMED}]
+    assert len(received_by_server(log, "tools/call")) == 1
+
+
+async def test_a_modern_server_judges_its_own_repeated_state(log: Path) -> None:
+    async with opened(log, "modern", "modern") as client:
+        client.on_request["elicitation/create"] = _named
+        pause = await paused(client)
+        results = [await retry(client, pause, use("ask")) for _ in range(2)]
+    assert [json.loads(text_of(result)) for result in results] == [[{"q1": NAMED}]] * 2
+
+
+async def test_a_modern_server_finds_its_own_state_in_the_retry_even_after_a_restart(log: Path) -> None:
+    async with opened(log, "modern", "modern") as client:
+        client.on_request["elicitation/create"] = _named
+        pause = await paused(client)
+        await _kill(log)
+        result = await retry(client, pause, use("ask"))
+    assert json.loads(text_of(result)) == [{"q1": NAMED}]
+    sent = [event["message"].get("result") or {} for event in read_log(log, event="sent")]
+    (state,) = [result["requestState"] for result in sent if "requestState" in result]
+    assert received_by_server(log, "tools/call")[-1]["params"]["requestState"] == state
+    assert pause["requestState"] != state
+
+
+# A legacy client, asked while its call is open.
+
+
+async def test_a_refusal_by_the_client_reaches_a_legacy_server_as_it_was(log: Path) -> None:
+    async def refuse(_method: str, _params: Json) -> Json:
+        raise RpcError(-1, "User rejected the request", {"why": "no"})
+
+    async with opened(log, "legacy", "legacy") as client:
+        result = await client.call_tool_answering("use_tool", use("sample"), refuse)
+    error = {"code": -1, "message": "User rejected the request", "data": {"why": "no"}}
+    assert json.loads(text_of(result)) == [{"q1": {"error": error}}]
+
+
+async def test_a_refusal_by_the_client_ends_the_call_of_a_modern_server(log: Path) -> None:
+    async def refuse(_method: str, _params: Json) -> Json:
+        raise RpcError(-1, "User rejected the request")
+
+    async with opened(log, "legacy", "modern") as client:
+        result = await client.call_tool_answering("use_tool", use("sample"), refuse)
+    assert result["isError"] is True
+    assert "User rejected the request" in text_of(result)
+
+
+@pytest.mark.parametrize("server_era", ERAS)
+async def test_an_answer_that_is_no_object_is_a_refusal_not_a_wait(log: Path, server_era: Era) -> None:
+    async with opened(log, "legacy", server_era) as client:
+
+        async def reply(_params: Json) -> Any:
+            return ["Ada"]
+
+        client.on_request["elicitation/create"] = reply
+        result = await client.call_tool("use_tool", use("ask"))
+        assert not client.strays
+    assert "not a JSON-RPC 2.0" in text_of(result)
+
+
+@pytest.mark.parametrize("server_era", ERAS)
+async def test_a_client_that_never_answers_can_still_cancel_its_call(log: Path, server_era: Era) -> None:
+    asked = anyio.Event()
+
+    async def never(_params: Json) -> Json:
+        asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with opened(log, "legacy", server_era) as client:
+        client.on_request["elicitation/create"] = never
+        handle = await client.start_call("use_tool", use("ask"))
+        with anyio.fail_after(20):
+            await asked.wait()
+        await handle.cancel()
+        if server_era == "legacy":
+            await logged(log, event="cancelled", tool="ask")
+            assert answered_to_server(log) == [{"action": "cancel"}]
+        assert text_of(await client.call_tool("use_tool", use("echo"))) == "{}"
+
+
+async def test_a_server_that_dies_while_its_question_is_open_fails_the_call_at_once(log: Path) -> None:
+    async with opened(log, "legacy", "legacy") as client:
+
+        async def never(_params: Json) -> Json:
+            await _kill(log)
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        client.on_request["elicitation/create"] = never
+        result = await client.call_tool("use_tool", use("ask"))
+        assert result["isError"] is True
+        assert text_of(result).startswith("Error executing tool 'ask' in server 'asker' (toolbox 'dev'): ")
+        assert text_of(await client.call_tool("use_tool", use("echo"))) == "{}"
+
+
+# Nobody to ask.
+
+
+@both_clients
+async def test_a_question_with_no_call_under_way_is_refused_at_once(log: Path, tmp_path: Path, client_era: Era) -> None:
+    now = tmp_path / "now"
+    async with opened(log, client_era, "legacy") as client:
+        await client.call_tool("use_tool", use("ask_later", file=str(now)))
+        now.touch()
+        (event,) = await logged(log, event="answer")
+        assert not [message for message in client.received if "method" in message]
+    message = "No tool call is under way, so nobody can be asked"
+    assert event["answer"] == {"error": {"code": -32600, "message": message}}
+
+
+async def _named(_params: Json) -> Json:
+    return NAMED
+
+
+async def _kill(log: Path) -> None:
+    pid = read_log(log, event="start")[-1]["pid"]
+    os.kill(pid, signal.SIGKILL)
+    with anyio.fail_after(20):
+        await eventually(lambda: not os.path.exists(f"/proc/{pid}"))
