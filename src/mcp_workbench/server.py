@@ -101,7 +101,7 @@ class Workbench:
             case "server/discover":
                 return _with_own_capabilities(await call_next(ctx))
             case "logging/setLevel":
-                return self._set_log_level(ctx) or await call_next(ctx)
+                return {} if self._set_log_level(ctx) else await call_next(ctx)
             case "notifications/roots/list_changed":
                 self._running.tell(ctx.method, ctx.params or {})
                 return await call_next(ctx)
@@ -161,13 +161,13 @@ class Workbench:
 
     # Log messages of servers, to a client that was greeted the older way; a modern one gets them with its requests.
 
-    def _set_log_level(self, ctx: Context) -> JSONObject | None:
+    def _set_log_level(self, ctx: Context) -> bool:
         level = _log_level((ctx.params or {}).get("level"))
         if level is None or _is_modern(ctx) or ctx.session.client_params is None:
-            return None
+            return False
         self._client_log_level = level
         self._running.set_log_level(level)
-        return {}
+        return True
 
     def _log(self, origin: str, params: JSONObject) -> None:
         level, least = params.get("level"), self._client_log_level
