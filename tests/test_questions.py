@@ -11,6 +11,12 @@ from typing import Any, get_args
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
+
+from mcp_workbench.caller import Caller
+from mcp_workbench.config import ServerConfig
+from mcp_workbench.connection import Connection
+from mcp_workbench.questions import Parking
+from mcp_workbench.redaction import Redactor
 from wire import (
     Era,
     Json,
@@ -25,12 +31,6 @@ from wire import (
     workbench,
     write_config,
 )
-
-from mcp_workbench.caller import Caller
-from mcp_workbench.config import ServerConfig
-from mcp_workbench.connection import Connection
-from mcp_workbench.questions import Parking
-from mcp_workbench.redaction import Redactor
 
 pytestmark = pytest.mark.anyio
 
