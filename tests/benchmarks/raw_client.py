@@ -1,6 +1,7 @@
 """A client that costs next to nothing: blocking pipes, requests made by hand, answers only looked at."""
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ INITIALIZE: Json = {
     "capabilities": {},
     "clientInfo": {"name": "benchmark", "version": "1"},
 }
+_HEAD = 60
 _LONGEST_ERROR = 4000
 LEAVING = 10
 """Seconds for a server to end by itself after its stdin closed."""
@@ -87,46 +89,49 @@ class RawClient:
 
     def time_calls(self, calls: int, params: MakeParams) -> list[float]:
         """The seconds that each of so many calls took, one after the other."""
-        return [self._time_one(self._line(params(number))) for number in range(calls)]
+        return [self.time_flood(1, 1, lambda _, number=number: params(number)) for number in range(calls)]
 
     def time_flood(self, calls: int, in_flight: int, params: MakeParams) -> float:
         """The seconds that so many calls took with so many of them always under way."""
-        lines = [self._line(params(number)) for number in range(calls)]
+        ids = [next(self._ids) for _ in range(calls)]
+        lines = [_line(call_id, params(number)) for number, call_id in enumerate(ids)]
+        heads: list[bytes] = []
         began = time.perf_counter()
         self._stdin.write(b"".join(lines[:in_flight]))
         self._stdin.flush()
         for line in lines[in_flight:]:
-            self._next_answer()
+            heads.append(self._next_answer())
             self._stdin.write(line)
             self._stdin.flush()
-        for _ in range(min(in_flight, calls)):
-            self._next_answer()
-        return time.perf_counter() - began
+        heads.extend(self._next_answer() for _ in range(min(in_flight, calls)))
+        seconds = time.perf_counter() - began
+        if sorted(map(_id_in, heads)) != ids:
+            raise CallFailedError("the answers are not those to the calls that were timed")
+        return seconds
 
     def memory(self) -> int:
         """The resident bytes of the process alone, without its children."""
         return psutil.Process(self.process.pid).memory_info().rss
 
-    def _line(self, params: Json) -> bytes:
-        request = {"jsonrpc": "2.0", "id": next(self._ids), "method": "tools/call", "params": params}
-        return json.dumps(request).encode() + b"\n"
-
-    def _time_one(self, line: bytes) -> float:
-        began = time.perf_counter()
-        self._stdin.write(line)
-        self._stdin.flush()
-        self._next_answer()
-        return time.perf_counter() - began
-
-    def _next_answer(self) -> None:
-        # Notifications have no id; whether it is the right one is for the tests of the product to say.
-        while b'"id":' not in (line := self._next_line())[:60]:
+    def _next_answer(self) -> bytes:
+        """The beginning of the next answer; notifications, which have no id, are passed over."""
+        while b'"id":' not in (line := self._next_line())[:_HEAD]:
             pass
-        if b'"result"' not in line[:60] or (len(line) < _LONGEST_ERROR and b'"isError":true' in line):
+        if b'"result"' not in line[:_HEAD] or (len(line) < _LONGEST_ERROR and b'"isError":true' in line):
             raise CallFailedError(line[:2000].decode(errors="replace"))
+        return line[:_HEAD]
 
     def _next_line(self) -> bytes:
         line = self._stdout.readline()
         if not line:
             raise CallFailedError(f"the server ended with status {self.process.poll()}")
         return line
+
+
+def _line(call_id: int, params: Json) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": call_id, "method": "tools/call", "params": params}).encode() + b"\n"
+
+
+def _id_in(head: bytes) -> int:
+    found = re.search(rb'"id":(\d+)', head)
+    return int(found[1]) if found else -1
