@@ -74,7 +74,9 @@ def asked_by_server(log: Path) -> list[Json]:
         message: Json = event["message"]
         if "method" in message and "id" in message:
             questions.append({"method": message["method"], "params": message["params"]})
-        questions += (message.get("result") or {}).get("inputRequests", {}).values()
+        result: Json = message.get("result") or {}
+        asked: Json = result.get("inputRequests", {})
+        questions += asked.values()
     return questions
 
 
@@ -211,7 +213,7 @@ async def test_a_server_is_told_exactly_what_the_client_declared(
     log: Path, client_era: Era, server_era: Era, declared: Json
 ) -> None:
     # What else a client can do concerns the workbench alone.
-    capabilities = {**declared, "experimental": {"x": {}}}
+    capabilities: Json = {**declared, "experimental": {"x": {}}}
     async with opened(log, client_era, server_era, capabilities) as client:
         result = await client.call_tool("use_tool", use("capabilities"))
     assert json.loads(text_of(result)) == declared
@@ -263,6 +265,8 @@ async def test_questions_left_unanswered_are_asked_again(log: Path) -> None:
     async with opened(log, "modern", "legacy") as client:
         client.on_request["elicitation/create"] = _named
         pause = await paused(client, together=2)
+        while len(pause["inputRequests"]) < 2:  # the server's second question may arrive after the first was passed on
+            pause = await retry(client, pause, use("ask", together=2), inputResponses={})
         first, second = pause["inputRequests"]
         again = await retry(client, pause, use("ask", together=2), inputResponses={first: NAMED})
         assert list(again["inputRequests"]) == [second]
@@ -270,16 +274,20 @@ async def test_questions_left_unanswered_are_asked_again(log: Path) -> None:
     assert json.loads(text_of(result)) == [{"q1": NAMED, "q2": NAMED}]
 
 
+def _ignore(_origin: str, _params: Json) -> None:
+    pass
+
+
 async def test_a_call_that_nobody_resumes_is_given_up_and_its_server_hears_a_cancelled_answer(log: Path) -> None:
     config = ServerConfig.model_validate(scripted(log=str(log)))
     caller = Caller(declared={"elicitation": {}})
     async with anyio.create_task_group() as tasks:
-        connection = Connection("dev", "asker", config, redact=Redactor(()), tasks=tasks, on_log=lambda *_: None)
+        connection = Connection("dev", "asker", config, redact=Redactor(()), tasks=tasks, on_log=_ignore)
         parking = Parking(tasks, patience=0.05)
         with anyio.fail_after(20):
             pause = await parking.converse(await connection.begin("ask", {}, caller))
             assert pause["resultType"] == "input_required"
-            await logged(log, event="cancelled", tool="ask")
+            await logged(log, event="cancelled")
             with pytest.raises(MCPError, match="no longer open"):
                 parking.resumption(Caller(state=pause["requestState"], answers={}))
             await connection.stop()
@@ -401,7 +409,7 @@ async def test_a_modern_server_finds_its_own_state_in_the_retry_even_after_a_res
         await _kill(log)
         result = await retry(client, pause, use("ask"))
     assert json.loads(text_of(result)) == [{"q1": NAMED}]
-    sent = [event["message"].get("result") or {} for event in read_log(log, event="sent")]
+    sent: list[Json] = [event["message"].get("result") or {} for event in read_log(log, event="sent")]
     (state,) = [result["requestState"] for result in sent if "requestState" in result]
     assert received_by_server(log, "tools/call")[-1]["params"]["requestState"] == state
     assert pause["requestState"] != state

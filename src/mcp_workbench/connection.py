@@ -10,6 +10,7 @@ pauses that grow up to a minute.
 """
 
 import logging
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from mcp_workbench.link import Link, LinkFailed, LinkOptions, open_link
 from mcp_workbench.process import Program
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
-from mcp_workbench.tool_call import Retry, ToolCall
+from mcp_workbench.tool_call import CallTimedOut, Retry, ToolCall
 from mcp_workbench.tool_list import ToolList
 from mcp_workbench.wire import JSONObject
 
@@ -53,6 +54,9 @@ class Attempt:
     """One try to connect, shared by everyone who wants its outcome."""
 
     done: anyio.Event = field(default_factory=anyio.Event)
+    """There is an outcome: a link, or a failure."""
+    over: anyio.Event = field(default_factory=anyio.Event)
+    """The life that came of it has ended, and nothing of its process is left."""
     link: Link | None = None
     failure: str = "the workbench is shutting down"
 
@@ -87,9 +91,8 @@ class Connection:
         self._last_failure = ""
         self._next_try = 0.0
         self._last_used = 0.0
+        self._beginning = 0
         self._life = anyio.CancelScope()
-        self._ended = anyio.Event()
-        self._ended.set()
 
     @property
     def origin(self) -> str:
@@ -114,19 +117,23 @@ class Connection:
         Raises:
             ConnectFailed: The server cannot be connected, or not yet again.
             UnknownTool: It has no such tool.
+            CallTimedOut: The server does not even read what it is sent.
         """
-        link = await self._connected(caller)
-        tools = await self._current_tools(link)
-        if tool not in tools:
-            raise UnknownTool(
-                f"Tool '{tool}' not found in server '{self.server}' (toolbox '{self.toolbox}')"
-                + closest(tool, tools.names, "tool")
-            )
-        await link.drain()
-        self._last_used = anyio.current_time()
-        return ToolCall(
-            link, tool, arguments, caller, origin=self.origin, timeout=self._config.call_timeout, retry=retry
-        )
+        self._beginning += 1
+        try:
+            link = await self._connected(caller)
+            tools = await self._current_tools(link)
+            if tool not in tools:
+                raise UnknownTool(
+                    f"Tool '{tool}' not found in server '{self.server}' (toolbox '{self.toolbox}')"
+                    + closest(tool, tools.names, "tool")
+                )
+            timeout = self._config.call_timeout
+            await _room_to_write(link, timeout)
+            return ToolCall(link, tool, arguments, caller, origin=self.origin, timeout=timeout, retry=retry)
+        finally:
+            self._beginning -= 1
+            self._last_used = anyio.current_time()
 
     def finished(self) -> None:
         """A call has ended: the server counts as unused from now on."""
@@ -147,38 +154,46 @@ class Connection:
         """End the server and never start it again."""
         self.state = State.STOPPED
         self._life.cancel()
-        await self._ended.wait()
+        if self._attempt is not None:
+            await self._attempt.over.wait()
 
     # Starting.
 
     async def _connected(self, caller: Caller) -> Link:
-        attempt = self._attempt
+        while (attempt := self._attempt_to_join(caller)) is not None:
+            await attempt.done.wait()
+            if attempt.link is None:
+                raise self._failed_because(attempt.failure)
+            if attempt.link.usable:
+                return attempt.link
+            # This life is ending; only when nothing is left of its process may the next one begin.
+            await attempt.over.wait()
+        raise self._failed_because("the workbench is shutting down")
+
+    def _attempt_to_join(self, caller: Caller) -> Attempt | None:
+        if self.state is State.STOPPED:
+            return None
         if self.state in (State.IDLE, State.WAITING):
             self._refuse_while_pausing()
-            attempt = self._begin_life(caller)
-        if attempt is None or self.state is State.STOPPED:
-            raise self._failed_because("the workbench is shutting down")
-        await attempt.done.wait()
-        if attempt.link is None:
-            raise self._failed_because(attempt.failure)
-        return attempt.link
+            return self._begin_life(caller)
+        return self._attempt
 
     def _refuse_while_pausing(self) -> None:
         left = self._next_try - anyio.current_time()
         if left > 0:
             raise self._failed_because(
-                f"{self._last_failure}\nIt failed {self._failures} times in a row; the next try is due in {left:.0f} s"
+                f"{self._last_failure}\nIt failed {self._failures} times in a row; the next try is due in "
+                f"{math.ceil(left)} s"
             )
 
     def _failed_because(self, reason: str) -> ConnectFailed:
         return ConnectFailed(self.toolbox, self.server, self._redact(reason))
 
     def _begin_life(self, caller: Caller) -> Attempt:
-        self.state = State.CONNECTING
+        self._become(State.CONNECTING)
         self._attempt = attempt = Attempt()
         self._declared = caller.declared
         self._life = anyio.CancelScope()
-        self._ended = anyio.Event()
         self._tasks.start_soon(self._live, attempt)
         return attempt
 
@@ -195,7 +210,7 @@ class Connection:
             self._became_unable(attempt, f"an error of the workbench's own: {bug}")
         finally:
             attempt.done.set()
-            self._ended.set()
+            attempt.over.set()
 
     async def _connect_and_serve(self, attempt: Attempt) -> None:
         """Connect; if the server did not survive the question for its era, once more with the older greeting first."""
@@ -235,15 +250,21 @@ class Connection:
             with anyio.CancelScope(deadline=max(unused_until, anyio.current_time() + 0.01)):
                 await link.gone.wait()
                 return self._became_lost
-            if link.calls:
+            if link.calls or self._beginning:
                 self._last_used = anyio.current_time()
             elif anyio.current_time() >= self._last_used + patience:
+                # In the same step as the decision: no call may slip in between.
+                link.close("stopped because nobody used it")
                 return self._became_idle
 
     # Every transition of a life, each with the line that a person reads in the log.
 
+    def _become(self, state: State) -> None:
+        if self.state is not State.STOPPED:  # which is for good
+            self.state = state
+
     def _became_ready(self, attempt: Attempt, link: Link, seconds: float) -> None:
-        self.state = State.READY
+        self._become(State.READY)
         self.time_to_ready = seconds
         self._last_used = anyio.current_time()
         self._legacy_first = not link.greeting.modern
@@ -256,7 +277,7 @@ class Connection:
     def _became_idle(self, link: Link, seconds: float) -> None:
         self._tools = self._admitted(link.tools)
         self._failures = 0
-        self.state = State.IDLE
+        self._become(State.IDLE)
         logger.info("%s: stopped after %g s without use", self.origin, self._config.idle_timeout)
 
     def _became_lost(self, link: Link, seconds: float) -> None:
@@ -271,9 +292,7 @@ class Connection:
         logger.warning("%s: could not be started: %s", self.origin, reason)
 
     def _count_failure(self, reason: str) -> None:
-        if self.state is State.STOPPED:
-            return
-        self.state = State.WAITING
+        self._become(State.WAITING)
         self._failures += 1
         self._last_failure = reason
         # The first failure costs nothing: whoever mends the cause and asks again is served at once.
@@ -290,3 +309,10 @@ class Connection:
         if self._tools is not None and self._tools.source is tools:
             return self._tools
         return tools.filtered(self._config.admits)
+
+
+async def _room_to_write(link: Link, patience: float | None) -> None:
+    with anyio.move_on_after(patience) as waiting:
+        await link.drain()
+    if waiting.cancelled_caught:
+        raise CallTimedOut(f"not sent within {patience:g} s (callTimeout): the server does not read its input")

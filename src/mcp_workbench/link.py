@@ -23,8 +23,8 @@ from mcp_workbench.wire import JSONObject
 _LAST_OUTPUT = 0.5
 """Seconds for a dead server's last answers to be read; a surviving grandchild may hold the pipe open."""
 
-_REREAD_TIMEOUT = 30.0
-"""Seconds for a changed tool list to be read again; calls wait for it meanwhile."""
+_BETWEEN_CHANGES = 0.2
+"""Seconds between two readings of the tools of a server that announces a change while they are read."""
 
 _CAPABILITY_OF = {
     "elicitation/create": "elicitation",
@@ -120,6 +120,11 @@ class Link:
         self._up_to_date = anyio.Event()
 
     @property
+    def usable(self) -> bool:
+        """Whether calls can still be made."""
+        return not self.gone.is_set()
+
+    @property
     def pid(self) -> int:
         """The server's process id."""
         return self._process.pid
@@ -134,8 +139,9 @@ class Link:
         await self._process.drain()
 
     async def settled_tools(self) -> ToolList:
-        """The tools, once every change the server announced has been read."""
-        while self._changes != self._changes_read and not self.gone.is_set():
+        """The tools, once every change the server has announced so far has been read."""
+        announced = self._changes  # later ones are for later: a server that never stops announcing holds nobody up
+        while self._changes_read < announced and not self.gone.is_set():
             await self._up_to_date.wait()
         return self.tools
 
@@ -217,30 +223,39 @@ class Link:
         async with anyio.create_task_group() as either:
             either.start_soon(self._read_to_end, either.cancel_scope)
             either.start_soon(self._wait_for_exit, either.cancel_scope)
-        self.epitaph = await self._cause_of_death()
-        self.peer.close(PeerGone(self.epitaph))
+        self.close(await self._cause_of_death())
+
+    def close(self, epitaph: str) -> None:
+        """End every call with the reason and take no further one; only the first reason counts."""
+        if self.gone.is_set():
+            return
+        self.epitaph = epitaph
+        self.peer.close(PeerGone(epitaph))
         for question in self._questions.values():
             question.closed.set()
         self.gone.set()
         self._up_to_date.set()
 
-    async def follow_changes(self) -> None:
-        """Read the tools again whenever the server says that they changed."""
+    async def follow_changes(self, patience: float) -> None:
+        """Read the tools again, in bounded time, whenever the server says that they changed."""
         if self.greeting.modern and self.greeting.capabilities.get("tools", {}).get("listChanged"):
             meta = self.greeting.stamp({}, self.declared)
-            self.peer.start("subscriptions/listen", {"_meta": meta, "notifications": {"toolsListChanged": True}})
+            params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
+            self.peer.start("subscriptions/listen", params, standing=True)
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
             announced = self._changes
             try:
-                with anyio.fail_after(_REREAD_TIMEOUT):
+                with anyio.fail_after(patience):
                     await self.read_tools()
             except (RemoteError, BadAnswer, PeerGone, TimeoutError) as error:
                 self._process.note(f"(its changed tool list could not be read: {error or 'no answer'})")
             self._changes_read = announced
             self._up_to_date.set()
             self._up_to_date = anyio.Event()
+            if self._changed.is_set():
+                await anyio.sleep(_BETWEEN_CHANGES)
 
     async def _cause_of_death(self) -> str:
         """What happened to the process, with its last words."""
@@ -290,9 +305,10 @@ async def open_link(options: LinkOptions, deadline: float) -> AsyncGenerator[Lin
             except LinkFailed as error:
                 failure = error  # raised below: a task group would wrap it
             else:
-                tasks.start_soon(link.follow_changes)
+                tasks.start_soon(link.follow_changes, options.connect_timeout)
                 yield link
             finally:
+                link.close("stopped by the workbench")
                 tasks.cancel_scope.cancel()
     except SpawnFailed as error:
         failure = LinkFailed(str(error))

@@ -55,9 +55,12 @@ class PeerHandler(Protocol):
 class Call:
     """One request to the server, from its sending to its answer."""
 
-    def __init__(self, peer: "Peer", call_id: int, *, cancellable: bool) -> None:
+    def __init__(self, peer: "Peer", call_id: int, *, cancellable: bool = True, standing: bool = False) -> None:
         self.id = call_id
         self.cancellable = cancellable
+        """Greetings are not: the protocol forbids it, and giving up on one is silent."""
+        self.standing = standing
+        """A subscription's answer is not waited for: it comes when the subscription ends."""
         self._peer = peer
         self._outcome: JSONObject | Exception | None = None
         self._changed = anyio.Event()
@@ -120,15 +123,16 @@ class Peer:
         self._handler = handler
         self._calls: dict[int, Call] = {}
         self._last_id = 0
+        self._misdirected = 0
+        """Answers under ids that were never asked: as many of the open calls will never be answered."""
         self._closed: PeerGone | None = None
 
-    def start(self, method: str, params: Mapping[str, Any] | None, *, cancellable: bool = True) -> Call:
-        """Send a request now; its answer is waited for through the call.
-
-        Greetings are not `cancellable`: the protocol forbids it, and giving up on one is silent.
-        """
+    def start(
+        self, method: str, params: Mapping[str, Any] | None, *, cancellable: bool = True, standing: bool = False
+    ) -> Call:
+        """Send a request now; its answer is waited for through the call."""
         self._last_id += 1
-        call = Call(self, self._last_id, cancellable=cancellable)
+        call = Call(self, self._last_id, cancellable=cancellable, standing=standing)
         if self._closed is not None:
             call.settle(self._closed)
             return call
@@ -200,20 +204,27 @@ class Peer:
             call.settle(cast(JSONObject, message["result"]))
         else:
             call.settle(BadAnswer("it answered with a result that is not an object"))
+        if self._misdirected:
+            self._settle_unanswerable()
 
     def _receive_stray_answer(self, message: JSONObject) -> None:
-        """An answer to nothing that is open: late (we gave up), repeated, or wrong.
-
-        With a never-used id and exactly one call open, that call's answer is what this must be; no other will come.
-        """
+        """An answer to nothing that is open: late (we gave up), repeated, or under a wrong id."""
         stray = _as_call_id(message.get("id"))
         if 0 < stray <= self._last_id:
             logger.debug("dropped a late or repeated answer with id %s", stray)
-        elif len(self._calls) == 1:
-            _, call = self._calls.popitem()
-            call.settle(BadAnswer(f"it answered with an id that was never asked ({message.get('id')!r})"))
         else:
             logger.warning("dropped an answer with an id that was never asked")
+            self._misdirected += 1
+
+    def _settle_unanswerable(self) -> None:
+        """When no more calls are open than answers went astray, those answers were theirs and no other will come."""
+        awaited = [call for call in self._calls.values() if not call.standing]
+        if len(awaited) > self._misdirected:
+            return
+        self._misdirected = 0
+        for call in awaited:
+            del self._calls[call.id]
+            call.settle(BadAnswer("it answered under an id that was never asked"))
 
     def _write(self, message: Mapping[str, Any]) -> None:
         if self._closed is None:

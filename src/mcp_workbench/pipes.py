@@ -140,6 +140,13 @@ class PipeWriter:
             self._progressed.set()
             self._progressed = anyio.Event()
 
+    def give_up(self) -> None:
+        """Drop what was not sent, and let go whoever waits for it."""
+        self._broken = True
+        self._backlog.clear()
+        self._backlog_bytes = 0
+        self._progressed.set()
+
     def restore(self) -> None:
         """Leave the descriptor as it was found: others may share it."""
         with suppress(OSError):

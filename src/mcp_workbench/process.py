@@ -130,6 +130,7 @@ class ServerProcess:
         with anyio.move_on_after(_FLUSH):
             await self._writer.flush()
         self._writing.cancel()
+        self._writer.give_up()
         await anyio.lowlevel.checkpoint()  # the pump must have let go of the descriptor before it is closed
         os.close(self._pipe_ends[0])
         with anyio.move_on_after(_POLITE_EXIT):
