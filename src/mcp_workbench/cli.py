@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import io
 import logging
 import os
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from mcp_workbench import __version__
 from mcp_workbench.config_file import LoadedConfig, config_path, load_config
 from mcp_workbench.errors import WorkbenchError
+from mcp_workbench.logs import COMMAND_LOG_LEVEL, LEVELS, log_to_stderr
 from mcp_workbench.redaction import Redactor
 
 COMMANDS = {
@@ -22,8 +24,6 @@ COMMANDS = {
     "schema": "print the JSON Schema of the config file",
     "demo": "show everything once, with a built-in example server",
 }
-
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -46,7 +46,10 @@ def _run(argv: Sequence[str]) -> int:
     args = _parser(command).parse_args(argv)
     if args.command is None:
         return _serve(args)
-    _log_to_stderr(args.log_level, Redactor(()))
+    log_to_stderr(args.log_level, Redactor(()), default=COMMAND_LOG_LEVEL)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a character that the terminal lacks must not end a command
+            stream.reconfigure(errors="backslashreplace")
     return int(_module(args.command).run(args))
 
 
@@ -80,9 +83,9 @@ def _shared_options(default: str | None) -> argparse.ArgumentParser:
     )
     options.add_argument(
         "--log-level",
-        choices=list(_LEVELS),
+        choices=list(LEVELS),
         default=default,
-        help="what to log to stderr (default: $WORKBENCH_LOG_LEVEL, else info)",
+        help="what to log to stderr (default: $WORKBENCH_LOG_LEVEL, else info; for commands: error)",
     )
     return options
 
@@ -94,7 +97,7 @@ def _module(command: str):
 
 def _serve(args: argparse.Namespace) -> int:
     loaded = load_config(config_path(args.config, os.environ), os.environ)
-    _log_to_stderr(args.log_level, Redactor(loaded.secrets))
+    log_to_stderr(args.log_level, Redactor(loaded.secrets))
     for note in loaded.notes:
         logging.getLogger(__name__).warning("%s: %s", loaded.path, note)
     if sys.stdin is not None and sys.stdin.isatty():
@@ -114,24 +117,3 @@ def _explain_to_person(loaded: LoadedConfig) -> None:
         "To try it here: `mcp-workbench check --connect`, `mcp-workbench list`, `mcp-workbench demo`. Ctrl-C ends it.",
         file=sys.stderr,
     )
-
-
-def _log_to_stderr(option: str | None, redact: Redactor) -> None:
-    level = option or os.environ.get("WORKBENCH_LOG_LEVEL", "").lower() or "info"
-    if level not in _LEVELS:
-        raise WorkbenchError(f"WORKBENCH_LOG_LEVEL must be one of {', '.join(_LEVELS)}")
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_RedactingFormatter(redact))
-    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
-    logging.getLogger("mcp_workbench").setLevel(_LEVELS[level])
-
-
-class _RedactingFormatter(logging.Formatter):
-    """One line a record, without secrets."""
-
-    def __init__(self, redact: Redactor) -> None:
-        super().__init__("mcp-workbench: %(levelname)s: %(message)s")
-        self._redact = redact
-
-    def format(self, record: logging.LogRecord) -> str:
-        return self._redact(super().format(record))

@@ -1,0 +1,129 @@
+"""`mcp-workbench call TOOLBOX SERVER TOOL`: one real call, shown as a person reads it."""
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from rich.console import Console
+from rich.markup import escape
+
+from mcp_workbench import wire
+from mcp_workbench.caller import Caller
+from mcp_workbench.client_manager import ClientManager, ToolReference
+from mcp_workbench.commands.arguments import parse_arguments
+from mcp_workbench.commands.loading import load, show_notes
+from mcp_workbench.commands.session import with_manager
+from mcp_workbench.commands.terminal import console, write_json
+from mcp_workbench.config_file import LoadedConfig
+from mcp_workbench.errors import UnknownServer
+from mcp_workbench.suggestions import closest
+from mcp_workbench.wire import JSONObject
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Starts one server, calls one of its tools and shows the result. Arguments are key=value words, which take "
+        "the types that the tool's input schema gives them, or one JSON object. Exit status 1 when the tool says "
+        "that it failed."
+    )
+    parser.epilog = "Example: mcp-workbench call dev filesystem read_file path=/etc/hosts"
+    parser.add_argument("toolbox", metavar="TOOLBOX", help="the toolbox")
+    parser.add_argument("server", metavar="SERVER", help="the server in it")
+    parser.add_argument("tool", metavar="TOOL", help="the tool to call")
+    parser.add_argument("arguments", metavar="ARGUMENT", nargs="*", help="key=value, or one JSON object")
+    parser.add_argument("--json", action="store_true", help="write the result as the server sent it")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    reference = ToolReference(args.toolbox, args.server, args.tool)
+    loaded = load(args)
+    show_notes(loaded)
+    result = with_manager(_only(reference, loaded), _Call(reference, args.arguments).make)
+    failed = result.get("isError") is True
+    if args.json:
+        write_json(result)
+    else:
+        _show(result, failed=failed)
+    return 1 if failed else 0
+
+
+def _only(reference: ToolReference, loaded: LoadedConfig) -> LoadedConfig:
+    """The config without the servers beside the one that is meant, which need not start for this."""
+    box = loaded.config.toolboxes.get(reference.toolbox)
+    if box is None:
+        return loaded  # opening it says so
+    if reference.server not in box.servers:
+        raise UnknownServer(
+            f"Server '{reference.server}' not found in toolbox '{reference.toolbox}'"
+            + closest(reference.server, list(box.servers), "server")
+        )
+    alone = box.model_copy(update={"servers": {reference.server: box.servers[reference.server]}})
+    return replace(loaded, config=loaded.config.model_copy(update={"toolboxes": {reference.toolbox: alone}}))
+
+
+class _Call:
+    """One call, told to a person who waits for it."""
+
+    def __init__(self, reference: ToolReference, words: list[str]) -> None:
+        self._reference = reference
+        self._words = words
+        self._err = console(stderr=True)
+
+    async def make(self, manager: ClientManager) -> JSONObject:
+        """Open the toolbox, make the call and return its result as it came."""
+        opened = await manager.open(self._reference.toolbox, Caller())
+        tools = {tool["name"]: tool for tool in opened.tools[self._reference.server].raw}
+        # A tool that is not there gets its sentence from the call; its arguments cannot be judged.
+        schema = tools.get(self._reference.tool, {}).get("inputSchema")
+        known = self._reference.tool in tools
+        arguments = parse_arguments(self._words, schema) if known else {}
+        return await manager.call(self._reference, arguments, Caller(progress_token=1, tell=self._hear))
+
+    async def _hear(self, method: str, params: JSONObject) -> None:
+        if method == "notifications/progress" and self._err.is_terminal:
+            total = f" of {params['total']:g}" if isinstance(params.get("total"), int | float) else ""
+            message = f": {params['message']}" if params.get("message") else ""
+            news = f"progress {params.get('progress')}{total}{message}"
+            self._err.print(f"[dim]{escape(news)}[/]")
+
+
+def _show(result: JSONObject, *, failed: bool) -> None:
+    out = console()
+    if failed:
+        console(stderr=True).print("[red]The tool says that it failed:[/]")
+    content = result.get("content")
+    blocks = cast("list[Any]", content) if isinstance(content, list) else []
+    for block in blocks:
+        _print(out, _readable(block))
+    if not blocks and "structuredContent" in result:
+        write_json(result["structuredContent"])
+    elif not blocks:
+        console(stderr=True).print("[dim]The tool returned nothing to show.[/]")
+
+
+def _print(out: Console, text: str) -> None:
+    out.print(text, markup=False)
+
+
+def _readable(block: Any) -> str:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "image" | "audio" as kind, "data": str(data)}:
+            return f"[{kind}: {block.get('mimeType', 'unknown type')}, {_bytes(data)}]"
+        case {"type": "resource_link", "uri": str(uri)}:
+            return f"[resource: {block.get('title') or block.get('name') or ''} <{uri}>]"
+        case {"type": "resource", "resource": {"text": str(text)}}:
+            return text
+        case {"type": "resource", "resource": {"blob": str(blob)} as resource}:
+            details = cast("Mapping[str, Any]", resource)
+            return f"[resource: {details.get('uri')}, {details.get('mimeType', 'unknown type')}, {_bytes(blob)}]"
+        case _:
+            return wire.compact(block)
+
+
+def _bytes(base64_text: str) -> str:
+    return f"{len(base64_text.rstrip('=')) * 3 // 4:,} bytes"

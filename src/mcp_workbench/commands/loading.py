@@ -1,0 +1,34 @@
+"""The config that a command works on, and what there is to say about it."""
+
+import argparse
+import os
+
+from rich.markup import escape
+
+from mcp_workbench.commands.terminal import console
+from mcp_workbench.config_file import LoadedConfig, config_path, load_config
+from mcp_workbench.logs import COMMAND_LOG_LEVEL, log_to_stderr
+from mcp_workbench.redaction import Redactor
+
+
+def load(args: argparse.Namespace) -> LoadedConfig:
+    """Read the config that the arguments name; from now on its secrets are kept out of the log.
+
+    Raises:
+        ConfigError: with every problem of the file.
+    """
+    loaded = load_config(config_path(args.config, os.environ), os.environ)
+    log_to_stderr(args.log_level, Redactor(loaded.secrets), default=COMMAND_LOG_LEVEL)
+    return loaded
+
+
+def show_notes(loaded: LoadedConfig) -> None:
+    """Tell on stderr what the config would better not have."""
+    err = console(stderr=True)
+    for note in loaded.notes:
+        err.print(f"[yellow]note:[/] {escape(f'{loaded.path}: {note}')}")
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return `1 tool`, `2 tools`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
