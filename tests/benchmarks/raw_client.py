@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -33,9 +33,11 @@ class CallFailedError(Exception):
 class RawClient:
     """One server process and its two pipes."""
 
-    def __init__(self, command: Sequence[str], cwd: str | Path | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], cwd: str | Path | None = None, env: Mapping[str, str] | None = None
+    ) -> None:
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=cwd
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=cwd, env=env
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None

@@ -13,21 +13,36 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.context import context_table
 from benchmarks.figures import Figure, figures_as_json, figures_as_table
+from benchmarks.growth import growth_table
 from benchmarks.standard import FULL, SHORT, standard_figures
+
+CONFIG = Path(__file__).parents[2] / "workbench-config.test.json"
 
 
 def main() -> None:
     args = parser().parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        figures = list(told(standard_figures(Path(directory), SHORT if args.short else FULL)))
-    show(figures_as_json(figures) if args.json else figures_as_table(figures))
+        if args.context:
+            show(context_table(CONFIG))
+        elif args.growth:
+            show(growth_table(Path(directory), short=args.short))
+        else:
+            figures = list(told(standard_figures(Path(directory), SHORT if args.short else FULL)))
+            show(figures_as_json(figures) if args.json else figures_as_table(figures))
 
 
 def parser() -> argparse.ArgumentParser:
     described = argparse.ArgumentParser(description="Measure the workbench beside its references.")
     described.add_argument("--short", action="store_true", help="only prove that the benchmark runs")
     described.add_argument("--json", action="store_true", help="figures as JSON instead of a table")
+    described.add_argument("--growth", action="store_true", help="cost against servers, tools and result sizes")
+    described.add_argument(
+        "--context",
+        action="store_true",
+        help="what a model's context holds, by the servers of workbench-config.test.json",
+    )
     return described
 
 

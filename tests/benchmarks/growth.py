@@ -1,0 +1,55 @@
+"""How cost grows with the number of open servers, of tools per server and with the size of results."""
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.contenders import Contender, workbench, write_config
+from benchmarks.figures import markdown_table, middle
+from benchmarks.raw_client import RawClient
+
+MB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the table."""
+
+    servers: int = 1
+    tools: int = 1
+    size: int = 10
+
+
+STEPS = [
+    *(Step(servers=count) for count in (1, 5, 10, 20, 35, 50)),
+    *(Step(tools=count) for count in (1, 10, 100, 300, 1000)),
+    *(Step(size=size) for size in (1_000, 10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)),
+]
+SHORT_STEPS = [Step(), Step(servers=5), Step(tools=100), Step(size=1_000_000)]
+HEAD = ["servers", "tools each", "result", "open ms", "ms per server", "call p50 ms", "µs per kB", "memory MB"]
+
+
+def growth_table(directory: Path, *, short: bool) -> str:
+    return markdown_table(HEAD, list(_rows(directory, SHORT_STEPS if short else STEPS)))
+
+
+def _rows(directory: Path, steps: list[Step]) -> Generator[list[str]]:
+    for step in steps:
+        config = write_config(directory / "growth.json", servers=step.servers, tools=step.tools)
+        with RawClient(workbench(config)) as client:
+            client.greet()
+            began = time.perf_counter()
+            client.call("open_toolbox", {"toolbox_name": "box"})
+            opened = (time.perf_counter() - began) * 1000
+            call = _call_ms(Contender("workbench", client, step.servers), step.size)
+            memory = client.memory() / MB
+        per_kb = f"{call * 1000 / (step.size / 1000):.2f}" if step.size >= 1000 else ""
+        counts = [f"{step.servers}", f"{step.tools}", f"{step.size:,} B"]
+        yield [*counts, f"{opened:.0f}", f"{opened / step.servers:.1f}", f"{call:.3f}", per_kb, f"{memory:.0f}"]
+
+
+def _call_ms(bench: Contender, size: int) -> float:
+    calls = 300 if size < 100_000 else 20
+    bench.client.time_calls(calls // 4, lambda number: bench.params(number, size))
+    return middle(bench.client.time_calls(calls, lambda number: bench.params(number, size))) * 1000
