@@ -172,6 +172,22 @@ async def test_log_messages_carry_their_origin_to_a_modern_client_at_the_level_o
 # The request's `_meta`.
 
 
+# Questions that were answered in a browser.
+
+
+@both_clients
+async def test_a_legacy_client_hears_that_a_question_by_url_is_settled(log: Path, client_era: Era) -> None:
+    settled: Json = {"elicitationId": "login-7", "x-by": None}
+    line = json.dumps({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": settled})
+    async with opened(log, client_era, "legacy") as client:
+        await client.call_tool("use_tool", use("raw_line", line=line, then_answer=True))
+        await client.call_tool("use_tool", use("echo"))
+        if client_era == "legacy":
+            assert await client.next_notification("notifications/elicitation/complete") == settled
+    # The newer protocol has no such message: its client is told by the answer to its retry.
+    assert len(of_method(client.received, "notifications/elicitation/complete")) == (client_era == "legacy")
+
+
 @both_servers
 @both_clients
 async def test_the_meta_of_a_request_reaches_the_server_less_what_belongs_to_the_hop(

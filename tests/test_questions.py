@@ -274,7 +274,7 @@ async def test_questions_left_unanswered_are_asked_again(log: Path) -> None:
     assert json.loads(text_of(result)) == [{"q1": NAMED, "q2": NAMED}]
 
 
-def _ignore(_origin: str, _params: Json) -> None:
+def _ignore(_origin: str, _method: str, _params: Json) -> None:
     pass
 
 
@@ -282,7 +282,7 @@ async def test_a_call_that_nobody_resumes_is_given_up_and_its_server_hears_a_can
     config = ServerConfig.model_validate(scripted(log=str(log)))
     caller = Caller(declared={"elicitation": {}})
     async with anyio.create_task_group() as tasks:
-        connection = Connection("dev", "asker", config, redact=Redactor(()), tasks=tasks, on_log=_ignore)
+        connection = Connection("dev", "asker", config, redact=Redactor(()), tasks=tasks, on_news=_ignore)
         parking = Parking(tasks, patience=0.05)
         with anyio.fail_after(20):
             pause = await parking.converse(await connection.begin("ask", {}, caller))

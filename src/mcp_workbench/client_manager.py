@@ -24,7 +24,8 @@ from mcp_workbench.tool_call import CallTimedOut, ToolCall
 from mcp_workbench.tool_list import ToolList
 from mcp_workbench.wire import JSONObject
 
-OnLog = Callable[[str, JSONObject], None]
+OnNews = Callable[[str, str, JSONObject], None]
+"""Hears what a server tells outside any call: its toolbox and name, the notification's method and params."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +59,14 @@ class OpenedToolbox:
 class ClientManager:
     """The servers of all toolboxes. Made by `running`, which also ends them."""
 
-    def __init__(self, loaded: LoadedConfig, tasks: anyio.abc.TaskGroup, on_log: OnLog) -> None:
+    def __init__(self, loaded: LoadedConfig, tasks: anyio.abc.TaskGroup, on_news: OnNews) -> None:
         self.config = loaded.config
         self._redact = Redactor(loaded.secrets)
         self._parking = Parking(tasks)
         self._open: set[str] = set()
         self._connections = {
             toolbox: {
-                server: Connection(toolbox, server, entry, redact=self._redact, tasks=tasks, on_log=on_log)
+                server: Connection(toolbox, server, entry, redact=self._redact, tasks=tasks, on_news=on_news)
                 for server, entry in config.servers.items()
             }
             for toolbox, config in self.config.toolboxes.items()
@@ -74,11 +75,11 @@ class ClientManager:
     @classmethod
     @asynccontextmanager
     async def running(
-        cls, loaded: LoadedConfig, on_log: OnLog = lambda origin, params: None
+        cls, loaded: LoadedConfig, on_news: OnNews = lambda origin, method, params: None
     ) -> AsyncGenerator["ClientManager"]:
         """A manager whose servers live no longer than the block."""
         async with anyio.create_task_group() as tasks:
-            manager = cls(loaded, tasks, on_log)
+            manager = cls(loaded, tasks, on_news)
             try:
                 yield manager
             finally:

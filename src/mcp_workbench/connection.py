@@ -72,7 +72,7 @@ class Connection:
         *,
         redact: Redactor,
         tasks: anyio.abc.TaskGroup,
-        on_log: Callable[[str, JSONObject], None],
+        on_news: Callable[[str, str, JSONObject], None],
     ) -> None:
         self.toolbox = toolbox
         self.server = server
@@ -81,7 +81,7 @@ class Connection:
         self._config = config
         self._redact = redact
         self._tasks = tasks
-        self._on_log = on_log
+        self._on_news = on_news
         self._attempt: Attempt | None = None
         self._declared: Mapping[str, Any] = {}
         self._tools: ToolList | None = None
@@ -236,7 +236,7 @@ class Connection:
             connect_timeout=config.connect_timeout,
             legacy_first=legacy_first,
             on_stderr=lambda line: logger.debug("%s: stderr: %s", self.origin, line),
-            on_log=lambda params: self._on_log(self.origin, params),
+            on_news=lambda method, params: self._on_news(self.origin, method, params),
         )
 
     async def _serve(self, link: Link) -> Callable[[Link, float], None]:

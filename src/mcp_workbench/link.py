@@ -97,7 +97,7 @@ class Link:
     """A connected server. The callbacks of `PeerHandler` are its inbound side."""
 
     def __init__(
-        self, process: ServerProcess, declared: Mapping[str, Any], on_log: Callable[[JSONObject], None]
+        self, process: ServerProcess, declared: Mapping[str, Any], on_news: Callable[[str, JSONObject], None]
     ) -> None:
         self.peer = Peer(process.write, self)
         self.declared = declared
@@ -111,7 +111,7 @@ class Link:
         self.answered = False
         """Whether any call has been answered: the server does work."""
         self._process = process
-        self._on_log = on_log
+        self._on_news = on_news
         self._tokens = 0
         self._questions: dict[int | str, Question] = {}
         self._changes = 0
@@ -179,7 +179,9 @@ class Link:
                     call.on_progress(params)
             case "notifications/message":
                 if not any(call.on_log(params) for call in self.calls.values()):
-                    self._on_log(params)
+                    self._on_news(method, params)
+            case "notifications/elicitation/complete":  # often after the call that asked has ended
+                self._on_news(method, params)
             case "notifications/cancelled":
                 withdrawn = params.get("requestId")
                 if isinstance(withdrawn, int | str) and (question := self._questions.pop(withdrawn, None)):
@@ -285,7 +287,7 @@ class LinkOptions:
     connect_timeout: float
     legacy_first: bool
     on_stderr: Callable[[str], None]
-    on_log: Callable[[JSONObject], None]
+    on_news: Callable[[str, JSONObject], None]
 
 
 @asynccontextmanager
@@ -298,7 +300,7 @@ async def open_link(options: LinkOptions, deadline: float) -> AsyncGenerator[Lin
     failure: LinkFailed | None = None
     try:
         async with run_process(options.program, options.on_stderr) as process, anyio.create_task_group() as tasks:
-            link = Link(process, options.declared, options.on_log)
+            link = Link(process, options.declared, options.on_news)
             tasks.start_soon(link.watch)
             try:
                 await _connect(link, process, options, deadline)

@@ -40,7 +40,7 @@ _HOP_PREFIX = "io.modelcontextprotocol/"
 """`_meta` keys under this prefix describe the connection between client and workbench, and end here."""
 
 _HOP_KEYS = frozenset({"progressToken"})
-_MAX_UNSENT_LOGS = 1000
+_MAX_UNSENT = 1000
 
 
 class _AnyRequest(Request[JSONObject, str]):
@@ -66,8 +66,8 @@ class Workbench:
         self._client_declared: JSONObject = {}
         self._client_log_level: LoggingLevel | None = None
         self._client_session: ServerSession | None = None
-        self._logs: deque[JSONObject] = deque(maxlen=_MAX_UNSENT_LOGS)
-        self._more_logs = anyio.Event()
+        self._news: deque[_AnyNotification] = deque(maxlen=_MAX_UNSENT)
+        self._more_news = anyio.Event()
 
     def server(self) -> MCPServer[None]:
         """The server to run over a pair of streams."""
@@ -85,9 +85,9 @@ class Workbench:
 
     @asynccontextmanager
     async def _lifespan(self, _: MCPServer[None]) -> AsyncGenerator[None]:
-        async with ClientManager.running(self._loaded, self._log) as manager, anyio.create_task_group() as tasks:
+        async with ClientManager.running(self._loaded, self._hear) as manager, anyio.create_task_group() as tasks:
             self._manager = manager
-            tasks.start_soon(self._send_logs)
+            tasks.start_soon(self._pass_news_on)
             yield
             tasks.cancel_scope.cancel()
 
@@ -159,7 +159,7 @@ class Workbench:
         self._client_session = ctx.session
         return _with_own_capabilities(result)
 
-    # Log messages of servers, to a client that was greeted the older way; a modern one gets them with its requests.
+    # News of servers outside any call, for a client that was greeted the older way; a modern one may not be sent any.
 
     def _set_log_level(self, ctx: Context) -> bool:
         level = _log_level((ctx.params or {}).get("level"))
@@ -169,21 +169,26 @@ class Workbench:
         self._running.set_log_level(level)
         return True
 
-    def _log(self, origin: str, params: JSONObject) -> None:
-        level, least = params.get("level"), self._client_log_level
-        if self._client_session is None or level not in LOG_LEVELS:
+    def _hear(self, origin: str, method: str, params: JSONObject) -> None:
+        if self._client_session is None:
             return
-        if least is None or LOG_LEVELS.index(level) >= LOG_LEVELS.index(least):
-            self._logs.append(with_origin(params, origin))
-            self._more_logs.set()
+        if method == "notifications/message":
+            if not self._wants_log(params.get("level")):
+                return
+            params = with_origin(params, origin)
+        self._news.append(_AnyNotification(method=method, params=params))
+        self._more_news.set()
 
-    async def _send_logs(self) -> None:
+    def _wants_log(self, level: object) -> bool:
+        least = self._client_log_level or LOG_LEVELS[0]
+        return level in LOG_LEVELS and LOG_LEVELS.index(level) >= LOG_LEVELS.index(least)
+
+    async def _pass_news_on(self) -> None:
         while True:
-            await self._more_logs.wait()
-            self._more_logs = anyio.Event()
-            while self._logs and self._client_session is not None:
-                notification = _AnyNotification(method="notifications/message", params=self._logs.popleft())
-                await self._client_session.send_notification(cast(Any, notification))
+            await self._more_news.wait()
+            self._more_news = anyio.Event()
+            while self._news and self._client_session is not None:
+                await self._client_session.send_notification(cast(Any, self._news.popleft()))
 
 
 def _is_modern(ctx: Context) -> bool:
