@@ -3,6 +3,8 @@
 import gc
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import anyio
@@ -37,19 +39,22 @@ def _build(loaded: LoadedConfig) -> "MCPServer[None]":
 async def _serve(server: "MCPServer[None]") -> None:
     from mcp_workbench.stdio import stdio_streams
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
-        async with stdio_streams() as (receive, send):
-            # `MCPServer` offers no public way to run on streams of one's own; its low-level server does.
-            lowlevel = server._lowlevel_server  # pyright: ignore[reportPrivateUsage]
-            await lowlevel.run(receive, send, lowlevel.create_initialization_options())
-        tasks.cancel_scope.cancel()
+    with _signals() as signals:  # until the very end: a second signal must not cut the servers' shutdown short
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_cancel_on_signal, signals, tasks.cancel_scope)
+            async with stdio_streams() as (receive, send):
+                # `MCPServer` offers no public way to run on streams of one's own; its low-level server does.
+                lowlevel = server._lowlevel_server  # pyright: ignore[reportPrivateUsage]
+                await lowlevel.run(receive, send, lowlevel.create_initialization_options())
+            tasks.cancel_scope.cancel()
 
 
-async def _cancel_on_signal(scope: anyio.CancelScope) -> None:
-    if sys.platform == "win32":
-        await anyio.sleep_forever()
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            scope.cancel()
-            return
+def _signals() -> AbstractContextManager[AsyncIterator[signal.Signals] | None]:
+    """The signals that end the server, as they come; Windows has none that a loop could wait for."""
+    return nullcontext() if sys.platform == "win32" else anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM)
+
+
+async def _cancel_on_signal(signals: AsyncIterator[signal.Signals] | None, scope: anyio.CancelScope) -> None:
+    if signals is not None:
+        await anext(signals)
+        scope.cancel()
