@@ -125,7 +125,6 @@ async def test_log_messages_carry_their_origin_to_a_legacy_client_at_the_level_i
     log: Path, server_era: Era
 ) -> None:
     async with opened(log, "legacy", server_era) as client:
-        assert "logging" in client.handshake["capabilities"]
         await client.request("logging/setLevel", {"level": "warning"})
         await client.call_tool("use_tool", use("log", level="info", data="too quiet"))
         await client.call_tool("use_tool", use("log", level="error", data={"why": [1]}, logger="db"))
@@ -160,16 +159,12 @@ async def test_log_messages_carry_their_origin_to_a_modern_client_at_the_level_o
 ) -> None:
     level = {PREFIX + "logLevel": "warning"}
     async with opened(log, "modern", server_era) as client:
-        assert "logging" in client.handshake["capabilities"]
         await client.call_tool("use_tool", use("log", level="info", data="too quiet"), meta=level)
         await client.call_tool("use_tool", use("log", level="error", data=None, logger="db"), meta=level)
         await client.call_tool("use_tool", use("log", level="error", data="not asked for"))
     assert [message["params"] for message in client.notifications] == [
         {"level": "error", "data": None, "logger": "dev/tools/db"}
     ]
-
-
-# The request's `_meta`.
 
 
 # Questions that were answered in a browser.
@@ -186,6 +181,9 @@ async def test_a_legacy_client_hears_that_a_question_by_url_is_settled(log: Path
             assert await client.next_notification("notifications/elicitation/complete") == settled
     # The newer protocol has no such message: its client is told by the answer to its retry.
     assert len(of_method(client.received, "notifications/elicitation/complete")) == (client_era == "legacy")
+
+
+# The request's `_meta`.
 
 
 @both_servers

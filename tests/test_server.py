@@ -24,14 +24,12 @@ LIMIT = 2048
 
 
 @both_eras
-async def test_the_handshake_names_the_workbench_and_offers_tools_and_their_logs_alone(
-    tmp_path: Path, era: Era
-) -> None:
+async def test_the_handshake_names_the_workbench_and_offers_tools_alone(tmp_path: Path, era: Era) -> None:
     async with serving(tmp_path, {"dev": {"one": scripted()}}, era) as client:
         pass
     assert client.server_info["name"] == "mcp-workbench"
     assert client.server_info["version"] == mcp_workbench.__version__
-    assert client.handshake["capabilities"] == {"tools": {}, "logging": {}}
+    assert client.handshake["capabilities"] == {"tools": {}}
     assert client.instructions is not None
     assert "- dev (1 server): The dev toolbox" in client.instructions
     assert client.notifications == []

@@ -204,8 +204,8 @@ def _text(text: str) -> JSONObject:
 
 
 def _with_own_capabilities(result: HandlerResult) -> HandlerResult:
-    """A greeting's answer with what the workbench can do: an `MCPServer` declares more by itself, but no logging."""
-    return {**result, "capabilities": {"tools": {}, "logging": {}}} if isinstance(result, dict) else result
+    """A greeting's answer with what the workbench can do: tools only. An `MCPServer` declares more by itself."""
+    return {**result, "capabilities": {"tools": {}}} if isinstance(result, dict) else result
 
 
 def _teller(ctx: Context) -> Any:
