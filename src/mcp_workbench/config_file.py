@@ -51,6 +51,8 @@ class LoadedConfig:
     path: Path
     notes: tuple[str, ...]
     secrets: frozenset[str] = field(repr=False)
+    disabled: tuple[tuple[str, str], ...] = ()
+    """Toolbox and name of each server that is left out, as the file spells them."""
 
 
 def config_path(option: str | None, environ: Mapping[str, str]) -> Path:
@@ -118,7 +120,8 @@ def _interpret(
         ordered = sorted(problems, key=lambda problem: _position(document, problem.path))
         raise ConfigError(source, list(dict.fromkeys(map(str, ordered))))
     notes = (*_deprecations(config), *map(str, written.notes), *map(str, expanded.notes))
-    return LoadedConfig(config, Path(source), notes, _secrets(config, expansion))
+    disabled = tuple((str(toolbox), str(server)) for _, toolbox, _, server in written.disabled)
+    return LoadedConfig(config, Path(source), notes, _secrets(config, expansion), disabled)
 
 
 def _validate(value: dict[str, Json], in_source: _InSource) -> tuple[WorkbenchConfig | None, list[Problem]]:

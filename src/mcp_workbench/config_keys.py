@@ -34,6 +34,7 @@ class Selection:
     in_source: Callable[[JsonPath], JsonPath] = lambda path: path
     problems: list[Problem] = field(default_factory=list[Problem])
     notes: list[Problem] = field(default_factory=list[Problem])
+    disabled: list[JsonPath] = field(default_factory=list[JsonPath])
 
     def used(self, document: dict[str, Json]) -> dict[str, Json]:
         """Take a config apart and put together what the workbench uses of it."""
@@ -44,6 +45,7 @@ class Selection:
 
     def _server(self, server: dict[str, Json], path: JsonPath) -> dict[str, Json] | None:
         if server.get("disabled") is True:
+            self.disabled.append(path)
             return None
         if reason := _not_stdio(server):
             name = show_key(self.in_source(path)[-1])

@@ -3,9 +3,10 @@
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import anyio
+import anyio.abc
 from mcp.shared.exceptions import MCPError
 
 from mcp_workbench.client_manager import ClientManager
@@ -15,40 +16,67 @@ from mcp_workbench.errors import WorkbenchError
 T = TypeVar("T")
 
 
+class _Interrupted(Exception):
+    """A signal ended the work before it was done."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
 def with_manager(loaded: LoadedConfig, work: Callable[[ClientManager], Awaitable[T]]) -> T:
     """Run `work`; its servers are gone when this returns, raises, or is interrupted.
 
     Raises:
         WorkbenchError: What the work raised.
     """
-    outcome = anyio.run(_work, loaded, work)
+    outcome = anyio.run(_Session(loaded).run, work)
+    if isinstance(outcome, _Interrupted):
+        if outcome.number == signal.SIGINT:
+            raise KeyboardInterrupt
+        sys.exit(128 + outcome.number)
     if isinstance(outcome, WorkbenchError):
         raise outcome
     return outcome
 
 
-async def _work(loaded: LoadedConfig, work: Callable[[ClientManager], Awaitable[T]]) -> T | WorkbenchError:
-    # Errors are returned rather than raised: the task groups on the way out would wrap them.
-    outcome: T | WorkbenchError | None = None
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_cancel_on_sigterm, tasks.cancel_scope)
-        async with ClientManager.running(loaded) as manager:
-            try:
-                outcome = await work(manager)
-            except WorkbenchError as error:
-                outcome = error
-            except MCPError as error:
-                outcome = WorkbenchError(error.message)
-        tasks.cancel_scope.cancel()
-    if outcome is None:
-        sys.exit(128 + signal.SIGTERM)
-    return outcome
+class _Session:
+    """One piece of work and the signals that may end it; errors are returned, since task groups would wrap them."""
 
+    def __init__(self, loaded: LoadedConfig) -> None:
+        self._loaded = loaded
+        self._signal: int | None = None
 
-async def _cancel_on_sigterm(scope: anyio.CancelScope) -> None:
-    if sys.platform == "win32":
-        return
-    with anyio.open_signal_receiver(signal.SIGTERM) as signals:
-        async for _ in signals:
-            scope.cancel()
+    async def run(self, work: Callable[[ClientManager], Awaitable[T]]) -> T | WorkbenchError | _Interrupted:
+        """Return what came of the work."""
+        outcome: T | WorkbenchError | None = None
+        async with anyio.create_task_group() as tasks:
+            with anyio.CancelScope() as scope:
+                await tasks.start(self._cancel_on_signal, scope)
+                async with ClientManager.running(self._loaded) as manager:
+                    outcome = await _outcome(work, manager)
+            tasks.cancel_scope.cancel()
+        return cast("T | WorkbenchError", outcome) if self._signal is None else _Interrupted(self._signal)
+
+    async def _cancel_on_signal(
+        self, scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        if sys.platform == "win32":
+            task_status.started()
             return
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
+            # Only the first one counts. The servers are then being ended, in bounded time, and whoever presses Ctrl-C
+            # again must not be left with some of them.
+            async for number in signals:
+                self._signal = self._signal or number
+                scope.cancel()
+
+
+async def _outcome(work: Callable[[ClientManager], Awaitable[T]], manager: ClientManager) -> T | WorkbenchError:
+    try:
+        return await work(manager)
+    except WorkbenchError as error:
+        return error
+    except MCPError as error:
+        return WorkbenchError(error.message)

@@ -1,0 +1,63 @@
+"""`mcp-workbench check`: is the config right, and with `--connect`, does every server in it work?"""
+
+import argparse
+import os
+from typing import Any
+
+from rich.markup import escape
+
+from mcp_workbench.commands.check_report import as_json, progress, show_result
+from mcp_workbench.commands.checkup import Checkup, State
+from mcp_workbench.commands.loading import counted, load, show_notes
+from mcp_workbench.commands.session import with_manager
+from mcp_workbench.commands.terminal import console, write_json
+from mcp_workbench.config_file import LoadedConfig, config_path
+from mcp_workbench.errors import ConfigError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Says whether the config is valid, or everything that is wrong with it. With --connect, starts every server of "
+        "every toolbox, all at once, and shows how long each took, what its tools cost a model, and for each that "
+        "failed the cause and the next step. Exit status 0 only if all is well."
+    )
+    parser.add_argument("--connect", action="store_true", help="start every server, and end it again")
+    parser.add_argument("--json", action="store_true", help="write the report as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    try:
+        loaded = load(args)
+    except ConfigError as error:
+        if not args.json:
+            raise
+        write_json(_rejected(str(config_path(args.config, os.environ)), error))
+        return 1
+    checkup = Checkup(loaded)
+    if not args.json:
+        _show_verdict(loaded, checkup)
+    if args.connect:
+        with progress(checkup):
+            with_manager(loaded, checkup.connect)
+    if args.json:
+        write_json(as_json(checkup))
+    elif args.connect:
+        show_result(checkup, console(soft_wrap=False))
+    return 1 if checkup.having(State.FAILED) else 0
+
+
+def _rejected(path: str, error: ConfigError) -> dict[str, Any]:
+    return {"config": path, "ok": False, "problems": list(error.problems), "notes": [], "servers": []}
+
+
+def _show_verdict(loaded: LoadedConfig, checkup: Checkup) -> None:
+    out = console()
+    toolboxes, servers = len(loaded.config.toolboxes), len(checkup.servers)
+    numbers = f"{counted(toolboxes, 'toolbox', 'toolboxes')}, {counted(servers, 'server')}"
+    out.print(f"[green]{escape(str(loaded.path))} is valid[/]: {numbers}.")
+    show_notes(loaded)
+    if checkup.disabled:
+        names = ", ".join(f"{server.toolbox}/{server.name}" for server in checkup.disabled)
+        out.print(f"Left out, since they are disabled: {escape(names)}.")

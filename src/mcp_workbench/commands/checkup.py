@@ -1,0 +1,127 @@
+"""Starting every server of a config once, to see how it fares and what its tools cost a model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import anyio
+
+from mcp_workbench.caller import Caller
+from mcp_workbench.client_manager import ClientManager, OpenedToolbox
+from mcp_workbench.commands.context_cost import Cost, cost_of_tools, cost_of_workbench
+from mcp_workbench.commands.diagnosis import Diagnosis, diagnose
+from mcp_workbench.config import ServerConfig
+from mcp_workbench.config_file import LoadedConfig
+from mcp_workbench.connection import Connection
+from mcp_workbench.errors import ConnectFailed
+from mcp_workbench.redaction import Redactor
+from mcp_workbench.suggestions import closest
+from mcp_workbench.tool_list import ToolList
+
+
+class State(Enum):
+    """How a server fares."""
+
+    DISABLED = "disabled"
+    NOT_STARTED = "not started"
+    STARTING = "starting"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass
+class ServerCheck:
+    """One server, and what is known of it so far."""
+
+    toolbox: str
+    name: str
+    state: State = State.NOT_STARTED
+    time_to_ready: float | None = None
+    admitted: ToolList | None = None
+    """The tools that its filter lets through, once it is ready."""
+    diagnosis: Diagnosis | None = None
+    warning: str | None = None
+
+    @property
+    def offered(self) -> ToolList:
+        """All its tools, as a client that is connected to it directly gets them."""
+        if self.admitted is None:
+            return ToolList(())
+        return self.admitted if self.admitted.source is None else self.admitted.source
+
+    @property
+    def cost(self) -> Cost:
+        """What its admitted tools cost a model."""
+        return cost_of_tools(self.admitted.raw if self.admitted is not None else ())
+
+
+@dataclass(frozen=True)
+class ContextCosts:
+    """What a model carries, with the servers connected directly and with the workbench between."""
+
+    directly: Cost
+    workbench: Cost
+    opening: Mapping[str, Cost]
+    """What each toolbox adds when it is opened."""
+
+
+class Checkup:
+    """All servers of a config, in its order, and what each of them came to."""
+
+    def __init__(self, loaded: LoadedConfig) -> None:
+        boxes = loaded.config.toolboxes.items()
+        self.loaded = loaded
+        self.servers = [ServerCheck(toolbox, name) for toolbox, box in boxes for name in box.servers]
+        self.disabled = [ServerCheck(toolbox, name, State.DISABLED) for toolbox, name in loaded.disabled]
+        self.costs: ContextCosts | None = None
+
+    def having(self, state: State) -> list[ServerCheck]:
+        """Return the servers that have come to this."""
+        return [server for server in self.servers if server.state is state]
+
+    async def connect(self, manager: ClientManager) -> None:
+        """Start all servers at once and wait until each is ready or has failed."""
+        async with anyio.create_task_group() as connecting:
+            for server in self.servers:
+                connecting.start_soon(self._connect, server, manager.connections(server.toolbox)[server.name])
+        self.costs = ContextCosts(
+            directly=sum((cost_of_tools(server.offered.raw) for server in self.servers), Cost(0)),
+            workbench=await cost_of_workbench(self.loaded),
+            opening={toolbox: self._cost_of_opening(toolbox) for toolbox in self.loaded.config.toolboxes},
+        )
+
+    async def _connect(self, server: ServerCheck, connection: Connection) -> None:
+        entry = self.loaded.config.toolboxes[server.toolbox].servers[server.name]
+        server.state = State.STARTING
+        try:
+            server.admitted = await connection.open(Caller())
+        except ConnectFailed as failure:
+            server.diagnosis = self._diagnosis(failure, entry)
+            server.state = State.FAILED
+        else:
+            server.time_to_ready = connection.time_to_ready
+            server.warning = _doubt(entry, server.offered)
+            server.state = State.READY
+
+    def _diagnosis(self, failure: ConnectFailed, entry: ServerConfig) -> Diagnosis:
+        redact = Redactor(self.loaded.secrets)
+        diagnosis = diagnose(failure.reason, entry)
+        return Diagnosis(redact(diagnosis.cause), redact(diagnosis.next_step))
+
+    def _cost_of_opening(self, toolbox: str) -> Cost:
+        tools = {
+            server.name: server.admitted
+            for server in self.servers
+            if server.toolbox == toolbox and server.admitted is not None
+        }
+        return Cost(len(OpenedToolbox(toolbox, self.loaded.config.toolboxes[toolbox], tools, {}).as_json()))
+
+
+def _doubt(entry: ServerConfig, offered: ToolList) -> str | None:
+    """Return what is odd about a server that is ready, if anything is."""
+    if not len(offered):
+        return "it offers no tools, so nothing can be done with it through the workbench"
+    unknown = [name for name in entry.tool_filters or () if name != "*" and name not in offered]
+    if not unknown:
+        return None
+    return f"toolFilters names '{unknown[0]}', which it does not have{closest(unknown[0], offered.names, 'tool')}"
