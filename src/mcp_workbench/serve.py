@@ -1,6 +1,7 @@
 """Running the server until its client leaves or a signal comes, and leaving nothing behind."""
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -14,10 +15,20 @@ from mcp_workbench.config_file import LoadedConfig
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
+_STDERR = 2
+
 
 def serve(loaded: LoadedConfig) -> None:
     """Serve over stdio until stdin ends or SIGINT or SIGTERM arrives."""
+    _occupy_standard_descriptors()
     anyio.run(_serve, _build(loaded))
+
+
+def _occupy_standard_descriptors() -> None:
+    """Open what the client left closed: no server's pipe may get the number of a standard stream."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        pass
+    os.close(descriptor)
 
 
 def _build(loaded: LoadedConfig) -> "MCPServer[None]":
