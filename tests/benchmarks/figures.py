@@ -7,6 +7,8 @@ from statistics import median, quantiles
 
 Row = Sequence[str]
 
+FIRST_COLUMNS = ["bare", "spawn only", "direct", "plain", "workbench"]
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -37,7 +39,7 @@ def figures_as_json(figures: Iterable[Figure]) -> str:
 
 
 def figures_as_table(figures: Sequence[Figure]) -> str:
-    names = list(dict.fromkeys(name for figure in figures for name in figure.values))
+    names = list(dict.fromkeys([*FIRST_COLUMNS, *(name for figure in figures for name in figure.values)]))
     rows = [_row(figure, names) for figure in figures]
     return markdown_table(["what", "unit", *names, "ratio", "goal"], rows)
 

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.contenders import Contender, workbench, write_config
+from benchmarks.contenders import WORKBENCH, Running, workbench, write_config
 from benchmarks.figures import markdown_table, middle
 from benchmarks.raw_client import RawClient
 
@@ -42,14 +42,14 @@ def _rows(directory: Path, steps: list[Step]) -> Generator[list[str]]:
             began = time.perf_counter()
             client.call("open_toolbox", {"toolbox_name": "box"})
             opened = (time.perf_counter() - began) * 1000
-            call = _call_ms(Contender("workbench", client, step.servers), step.size)
+            call = _call_ms(Running(WORKBENCH, client, step.servers), step.size)
             memory = client.memory() / MB
         per_kb = f"{call * 1000 / (step.size / 1000):.2f}" if step.size >= 1000 else ""
         counts = [f"{step.servers}", f"{step.tools}", f"{step.size:,} B"]
         yield [*counts, f"{opened:.0f}", f"{opened / step.servers:.1f}", f"{call:.3f}", per_kb, f"{memory:.0f}"]
 
 
-def _call_ms(bench: Contender, size: int) -> float:
+def _call_ms(bench: Running, size: int) -> float:
     calls = 300 if size < 100_000 else 20
-    bench.client.time_calls(calls // 4, lambda number: bench.params(number, size))
-    return middle(bench.client.time_calls(calls, lambda number: bench.params(number, size))) * 1000
+    bench.time_calls(calls // 4, size)
+    return middle(bench.time_calls(calls, size)) * 1000

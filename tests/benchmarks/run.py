@@ -16,7 +16,8 @@ if __name__ == "__main__":
 from benchmarks.context import context_table
 from benchmarks.figures import Figure, figures_as_json, figures_as_table
 from benchmarks.growth import growth_table
-from benchmarks.standard import FULL, SHORT, standard_figures
+from benchmarks.peers import LEFT_OUT, install_peers
+from benchmarks.standard import FULL, SHORT, Standard
 
 CONFIG = Path(__file__).parents[2] / "workbench-config.test.json"
 
@@ -29,14 +30,26 @@ def main() -> None:
         elif args.growth:
             show(growth_table(Path(directory), short=args.short))
         else:
-            figures = list(told(standard_figures(Path(directory), SHORT if args.short else FULL)))
-            show(figures_as_json(figures) if args.json else figures_as_table(figures))
+            show_standard(Path(directory), args)
+
+
+def show_standard(directory: Path, args: argparse.Namespace) -> None:
+    peers = install_peers(directory) if args.peers else []
+    figures = list(told(Standard(directory, SHORT if args.short else FULL, peers).figures()))
+    show(figures_as_json(figures) if args.json else figures_as_table(figures))
+    if peers:
+        tell(LEFT_OUT)
 
 
 def parser() -> argparse.ArgumentParser:
     described = argparse.ArgumentParser(description="Measure the workbench beside its references.")
     described.add_argument("--short", action="store_true", help="only prove that the benchmark runs")
     described.add_argument("--json", action="store_true", help="figures as JSON instead of a table")
+    described.add_argument(
+        "--peers",
+        action="store_true",
+        help="beside other programs too, from PyPI, in a throw-away environment",
+    )
     described.add_argument("--growth", action="store_true", help="cost against servers, tools and result sizes")
     described.add_argument(
         "--context",
@@ -49,8 +62,12 @@ def parser() -> argparse.ArgumentParser:
 def told(figures: Generator[Figure]) -> Generator[Figure]:
     """The figures, each announced on stderr as it comes: the whole takes a minute or two."""
     for figure in figures:
-        sys.stderr.write(f"{figure.what}: {figure.values['workbench']:.4g} {figure.unit}\n")
+        tell(f"{figure.what}: {figure.values['workbench']:.4g} {figure.unit}")
         yield figure
+
+
+def tell(text: str) -> None:
+    sys.stderr.write(text + "\n")
 
 
 def show(text: str) -> None:

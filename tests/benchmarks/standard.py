@@ -1,16 +1,27 @@
-"""The standard run: every figure of the workbench beside its reference, in interleaved rounds."""
+"""The standard run: every figure of the workbench beside its references, in interleaved rounds."""
 
-import json
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.contenders import BARE_SERVER, Contender, contenders, trivial_server, workbench, write_config
+from benchmarks.contenders import (
+    BARE_SERVER,
+    DIRECT,
+    PLAIN,
+    WORKBENCH,
+    Contender,
+    Running,
+    all_running,
+    connect,
+    start,
+    trivial_server,
+)
 from benchmarks.figures import Figure, middle, percentile_99
-from benchmarks.raw_client import INITIALIZE, RawClient
+from benchmarks.raw_client import RawClient
 
 SIZES = {"small": 10, "10 kB": 10_000, "1 MB": 1_000_000}
 MB = 1024 * 1024
@@ -25,127 +36,162 @@ class Effort:
     rounds: int
     calls: int
     starts: int
+    servers: tuple[int, ...]
+    """Few to many; what is measured with one number of servers alone is measured with the most."""
 
 
-FULL = Effort(rounds=8, calls=100, starts=7)
-SHORT = Effort(rounds=2, calls=10, starts=1)
+FULL = Effort(rounds=8, calls=100, starts=9, servers=(1, 5, 20))
+SHORT = Effort(rounds=2, calls=10, starts=1, servers=(1, 3))
 
 
-def standard_figures(directory: Path, effort: Effort) -> Generator[Figure]:
-    """Measure everything that has a goal, and what explains it."""
-    yield start_figure(directory, effort)
-    for servers in (1, 5, 20):
-        yield open_figure(directory, effort, servers)
-    for servers in (1, 20):
-        with contenders(directory, servers) as measured:
-            if servers == 1:
-                yield from call_figures(measured, effort)
-            yield from flood_figures(measured, effort, servers)
-    yield from memory_figures(directory, effort)
-    yield shutdown_figure(directory, effort)
+@dataclass(frozen=True)
+class Standard:
+    """One run: where it may write, how much it measures, and what stands beside the workbench."""
+
+    directory: Path
+    effort: Effort
+    peers: Sequence[Contender] = ()
+
+    @property
+    def proxies(self) -> list[Contender]:
+        """Everything that stands before servers."""
+        return [PLAIN, WORKBENCH, *self.peers]
+
+    def figures(self) -> Generator[Figure]:
+        """Measure everything that has a goal, and what explains it."""
+        most = self.effort.servers[-1]
+        yield self._start(most)
+        for servers in self.effort.servers:
+            yield self._open(servers)
+            yield self._first_answers(servers)
+        with all_running([DIRECT, *self.proxies], self.directory, 1) as running:
+            yield from self._calls(running)
+            yield from self._floods(running, 1)
+        with all_running([DIRECT, *self.proxies], self.directory, most) as running:
+            yield from self._floods(running, most)
+        yield from self._memory(most)
+        yield self._shutdown(most)
+
+    def _start(self, servers: int) -> Figure:
+        commands = {"bare": BARE_SERVER, "workbench": WORKBENCH.command(self.directory, servers)}
+        samples = Samples(list)
+        for _ in range(self.effort.starts):
+            for name, command in commands.items():
+                began = time.perf_counter()
+                with RawClient(command) as client:
+                    client.greet()
+                    samples[name].append(milliseconds_since(began))
+        return Figure("start to initialize", "ms", middles(samples), "bare", "≤ 1.05 x")
+
+    def _open(self, servers: int) -> Figure:
+        samples = Samples(list)
+        for _ in range(self.effort.starts):
+            samples["spawn only"].append(milliseconds_to_spawn(servers))
+            with start(WORKBENCH, self.directory, servers) as client:
+                began = time.perf_counter()
+                client.call("open_toolbox", {"toolbox_name": "box"})
+                samples["workbench"].append(milliseconds_since(began))
+        goal = "≤ 1.2 x" if servers == 20 else ""
+        return Figure(f"open_toolbox, {counted(servers)}", "ms", middles(samples), "spawn only", goal)
+
+    def _first_answers(self, servers: int) -> Figure:
+        samples = Samples(list)
+        for _ in range(min(self.effort.starts, 5)):
+            samples["direct"].append(milliseconds_to_first_answers(servers))
+            for one in self.proxies:
+                began = time.perf_counter()
+                with start(one, self.directory, servers) as client:
+                    connect(one, client, servers)
+                    samples[one.name].append(milliseconds_since(began))
+        return Figure(f"start to first answers, {counted(servers)}", "ms", middles(samples))
+
+    def _calls(self, running: Sequence[Running]) -> Generator[Figure]:
+        for label, size in SIZES.items():
+            calls = self.effort.calls if size < 1_000_000 else max(self.effort.calls // 10, 5)
+            measured = [one for one in running if one.carries(size)]
+            samples = Samples(list)
+            for number in range(self.effort.rounds + 1):
+                for one in measured:
+                    times = one.time_calls(calls, size)
+                    samples[one.name] += [seconds * 1000 for seconds in times] if number else []  # the first warms up
+            goal = "≤ 0.6 x" if label == "small" else ""
+            yield Figure(f"call, {label}, p50", "ms", middles(samples), goal=goal)
+            yield Figure(f"call, {label}, p99", "ms", {name: percentile_99(times) for name, times in samples.items()})
+
+    def _floods(self, running: Sequence[Running], servers: int) -> Generator[Figure]:
+        for in_flight in (1, 50):
+            most = self.effort.calls * (1 if in_flight == 1 else 5)
+            calls = {one.name: about_a_second(one, in_flight, most) for one in running}
+            samples = Samples(list)
+            for _ in range(self.effort.rounds):
+                for one in running:
+                    samples[one.name].append(one.rate(calls[one.name], in_flight))
+            goal = "≥ 2.5 x" if in_flight == 50 else ""
+            what = f"calls, {in_flight} in flight, {counted(servers)}"
+            yield Figure(what, "calls/s", middles(samples), goal=goal)
+
+    def _memory(self, servers: int) -> Generator[Figure]:
+        idle, opened = Samples(list), Samples(list)
+        for _ in range(min(self.effort.starts, 3)):
+            with ExitStack() as stack:
+                bare = stack.enter_context(RawClient(BARE_SERVER))
+                bare.greet()
+                idle["bare"].append(bare.memory() / MB)
+                opened["bare"].append(bare.memory() / MB)
+                for one in self.proxies:
+                    client = stack.enter_context(start(one, self.directory, servers))
+                    idle[one.name].append(client.memory() / MB)
+                    connect(one, client, servers)
+                    opened[one.name].append(client.memory() / MB)
+        del idle["plain"]  # it connects its servers before it answers: it is never idle
+        yield Figure("memory, idle", "MB", middles(idle), "bare")
+        yield Figure(f"memory, {counted(servers)} open", "MB", middles(opened), "bare", "≤ + 15 MB")
+
+    def _shutdown(self, servers: int) -> Figure:
+        samples = Samples(list)
+        for _ in range(min(self.effort.starts, 3)):
+            for one in self.proxies:
+                with start(one, self.directory, servers) as client:
+                    connect(one, client, servers)
+                    samples[one.name].append(client.close() * 1000)
+        return Figure(f"shutdown, {counted(servers)} open", "ms", middles(samples), goal="< 5 s")
 
 
-def start_figure(directory: Path, effort: Effort) -> Figure:
-    config = write_config(directory / "start.json", servers=20)
-    commands = {"bare": BARE_SERVER, "workbench": workbench(config)}
-    samples = Samples(list)
-    for _ in range(effort.starts):
-        for name, command in commands.items():
-            began = time.perf_counter()
-            with RawClient(command) as client:
-                client.greet()
-                samples[name].append((time.perf_counter() - began) * 1000)
-    return Figure("start to initialize", "ms", middles(samples), "bare", "≤ 1.05 x")
-
-
-def open_figure(directory: Path, effort: Effort, servers: int) -> Figure:
-    config = write_config(directory / "open.json", servers=servers)
-    samples = Samples(list)
-    for _ in range(effort.starts):
-        samples["bare"].append(bare_spawn(servers) * 1000)
-        with RawClient(workbench(config)) as client:
-            client.greet()
-            began = time.perf_counter()
-            client.call("open_toolbox", {"toolbox_name": "box"})
-            samples["workbench"].append((time.perf_counter() - began) * 1000)
-    return Figure(
-        f"open_toolbox, {counted(servers)}", "ms", middles(samples), "bare", "≤ 1.2 x" if servers == 20 else ""
-    )
-
-
-def bare_spawn(servers: int) -> float:
-    """The seconds to have so many processes ready with no client at all: each finds its greeting in its pipe."""
-    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}).encode() + b"\n"
+def milliseconds_to_spawn(servers: int) -> float:
+    """The time until so many processes, started at once, are up with no client: each says so when it begins to read."""
     began = time.perf_counter()
     processes = [
-        subprocess.Popen(trivial_server(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(servers)
+        subprocess.Popen([*trivial_server(), "announce"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(servers)
     ]
     for process in processes:
-        assert process.stdin is not None
-        process.stdin.write(hello)
-        process.stdin.flush()
-    for process in processes:
         assert process.stdout is not None
-        process.stdout.readline()
-    seconds = time.perf_counter() - began
+        assert process.stdout.read(1), "the server ended before it began to read"
+    elapsed = milliseconds_since(began)
     for process in processes:
         process.communicate()
-    return seconds
+    return elapsed
 
 
-def call_figures(measured: list[Contender], effort: Effort) -> Generator[Figure]:
-    for label, size in SIZES.items():
-        calls = effort.calls if size < 1_000_000 else max(effort.calls // 10, 5)
-        samples = Samples(list)
-        for number in range(effort.rounds + 1):
-            for one in measured:
-                times = one.client.time_calls(calls, lambda call, one=one, size=size: one.params(call, size))
-                samples[one.name] += [seconds * 1000 for seconds in times] if number else []  # the first warms up
-        goal = "≤ 0.6 x" if label == "small" else ""
-        yield Figure(f"call, {label}, p50", "ms", middles(samples), goal=goal)
-        yield Figure(f"call, {label}, p99", "ms", {name: percentile_99(times) for name, times in samples.items()})
+def milliseconds_to_first_answers(servers: int) -> float:
+    """The time until a client that starts so many servers itself, all at once, has an answer of each."""
+    began = time.perf_counter()
+    with ExitStack() as stack:
+        clients = [stack.enter_context(RawClient(trivial_server())) for _ in range(servers)]
+        for client in clients:
+            client.greet()
+            client.request("tools/list", {})
+            client.call("text", {})
+        return milliseconds_since(began)
 
 
-def flood_figures(measured: list[Contender], effort: Effort, servers: int) -> Generator[Figure]:
-    for in_flight in (1, 50):
-        calls = effort.calls * (1 if in_flight == 1 else 5)
-        samples = Samples(list)
-        for _ in range(effort.rounds):
-            for one in measured:
-                seconds = one.client.time_flood(calls, in_flight, lambda call, one=one: one.params(call, 10))
-                samples[one.name].append(calls / seconds)
-        goal = "≥ 2.5 x" if in_flight == 50 else ""
-        what = f"calls, {in_flight} in flight, {counted(servers)}"
-        yield Figure(what, "calls/s", middles(samples), goal=goal)
+def about_a_second(one: Running, in_flight: int, most: int) -> int:
+    """How many calls to measure in a round: fewer of a program that takes seconds for them."""
+    return max(min(most, round(one.rate(in_flight, in_flight))), in_flight)
 
 
-def memory_figures(directory: Path, effort: Effort) -> Generator[Figure]:
-    config = write_config(directory / "memory.json", servers=20)
-    idle, opened = Samples(list), Samples(list)
-    for _ in range(min(effort.starts, 3)):
-        with RawClient(BARE_SERVER) as bare, RawClient(workbench(config)) as bench:
-            bare.greet()
-            bench.greet()
-            for name, client in {"bare": bare, "workbench": bench}.items():
-                idle[name].append(client.memory() / MB)
-            bench.call("open_toolbox", {"toolbox_name": "box"})
-            opened["bare"].append(bare.memory() / MB)
-            opened["workbench"].append(bench.memory() / MB)
-    yield Figure("memory, idle", "MB", middles(idle), "bare")
-    yield Figure("memory, 20 servers open", "MB", middles(opened), "bare", "≤ + 15 MB")
-
-
-def shutdown_figure(directory: Path, effort: Effort) -> Figure:
-    config = write_config(directory / "shutdown.json", servers=20)
-    samples = Samples(list)
-    for _ in range(min(effort.starts, 3)):
-        bare, bench = RawClient(BARE_SERVER), RawClient(workbench(config))
-        bare.greet()
-        bench.greet()
-        bench.call("open_toolbox", {"toolbox_name": "box"})
-        samples["bare"].append(bare.close() * 1000)
-        samples["workbench"].append(bench.close() * 1000)
-    return Figure("shutdown, 20 servers open", "ms", middles(samples), "bare", "< 5 s")
+def milliseconds_since(began: float) -> float:
+    return (time.perf_counter() - began) * 1000
 
 
 def middles(samples: Samples) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """The cheapest downstream server there can be, so that what is measured is what stands in front of it.
 
-`argv[1]` is the number of tools it lists. The first, `text`, returns `size` characters.
+`argv[1]` is the number of tools it lists. The first, `text`, returns `size` characters. With a second argument it
+writes an empty line when it is ready to read.
 """
 
 import json
@@ -35,6 +36,9 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     tools = [{"name": "text" if number == 0 else f"text_{number}", **TOOL} for number in range(count)]
     bodies: dict[int, str] = {}
+    if len(sys.argv) > 2:
+        sys.stdout.buffer.write(b"\n")
+        sys.stdout.buffer.flush()
     for line in sys.stdin.buffer:
         request = json.loads(line)
         if "id" in request and "method" in request:
