@@ -12,7 +12,9 @@ no_tools: neither the capability nor the method.
 exit_at_start: status. stderr_at_start: text. hang_at_start: never reads. slow_start: seconds.
 fail_file: path; exits with status 1 at start while it exists. stdout_noise: raw lines printed first.
 hang_on: methods never answered. error_on: method to error object. result_on: method to verbatim result.
-stderr_flood: bytes written to stderr at start and on each call.
+exit_on: method to the status with which it exits instead of answering. close_stdout_on, deaf_on: methods after which
+    it closes its stdout, or never reads again, and lives on. answer_notifications: true; an error without id for each.
+stderr_flood: bytes written to stderr at start and on each call. stdout_flood: true; noise without end.
 ignore_stdin_eof, ignore_sigterm: true. grandchild: true, or `"inherits"` to let it hold our pipes open;
     it inherits an ignored SIGTERM too.
 log: path of a JSONL file that gets every event. log_env: names of variables to show in the start event.
@@ -121,14 +123,25 @@ class Server:
             if isinstance(message, dict):
                 self.wire.event("received", message=message)
                 self.receive(message)
+                self._misbehave_after(message.get("method"))
             else:
                 self.wire.event("junk", line=line.decode(errors="replace"))
+
+    def _misbehave_after(self, method: str | None) -> None:
+        if method in self.options.get("close_stdout_on", ()):
+            self.wire.event("stdout closed")
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if method in self.options.get("deaf_on", ()):
+            self.wire.event("deaf")
+            sleep_for_ever()
 
     def receive(self, message: Json) -> None:
         method, request_id = message.get("method"), message.get("id")
         params: Json = message.get("params") or {}
         if self.era is None:
             self._choose_era(message)
+        if method in self.options.get("exit_on", {}):
+            self.wire.end(self.options["exit_on"][method], f"exit_on {method}")
         if method is None:
             self._answered(message)
         elif request_id is None:
@@ -203,6 +216,8 @@ class Server:
         arrived.set()
 
     def _notified(self, method: str, params: Json) -> None:
+        if self.options.get("answer_notifications"):
+            self.wire.send({"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "Method not found"}})
         if method != "notifications/cancelled":
             return
         request_id = params.get("requestId")
@@ -597,6 +612,11 @@ def flood_stderr(size: int) -> None:
     sys.stderr.flush()
 
 
+def flood_stdout(wire: Wire) -> NoReturn:
+    while True:
+        wire.send_line(b"flood " * 100 + b"\n")
+
+
 def start_grandchild(how: Any, wire: Wire) -> None:
     pipe = None if how == "inherits" else subprocess.DEVNULL
     command = [sys.executable, "-S", "-E", "-c", "import time; time.sleep(3600)"]
@@ -632,6 +652,8 @@ def start(options: Json, wire: Wire) -> None:
     flood_stderr(options.get("stderr_flood", 0))
     for line in options.get("stdout_noise", ()):
         wire.send_line(line.encode() + b"\n")
+    if options.get("stdout_flood"):
+        threading.Thread(target=flood_stdout, args=(wire,), daemon=True).start()
     if "exit_at_start" in options:
         wire.end(options["exit_at_start"], "exit_at_start")
     if "fail_file" in options and os.path.exists(options["fail_file"]):
