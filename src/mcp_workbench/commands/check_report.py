@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from mcp_workbench.commands.checkup import Checkup, ContextCosts, ServerCheck, State
@@ -15,7 +16,7 @@ from mcp_workbench.commands.loading import counted
 from mcp_workbench.commands.terminal import console
 
 _STYLES = {State.READY: "green", State.FAILED: "red", State.STARTING: "yellow"}
-_WIDE = 200
+_WIDE = 10_000
 
 
 def progress(checkup: Checkup) -> AbstractContextManager[object]:
@@ -43,14 +44,11 @@ def show_result(checkup: Checkup, out: Console) -> None:
         out.print("There is no server to start. `mcp-workbench import` takes over those of your other clients.")
         return
     if not out.is_terminal:
-        out.width = _WIDE  # a file or a pipe has no margin that columns must be folded into
+        out.width = _WIDE  # a file or a pipe has no margin to fold lines at
     out.print()
     out.print(_table(checkup))
-    for server in checkup.having(State.FAILED):
-        _show_failure(out, server)
-    for server in checkup.having(State.READY):
-        if server.warning:
-            out.print(f"\n[yellow]{_name(server)}[/]: {escape(server.warning)}", soft_wrap=True)
+    for server in checkup.servers:
+        _show_trouble(out, server)
     if checkup.costs is not None and checkup.having(State.READY):
         _show_costs(out, checkup, checkup.costs)
 
@@ -91,10 +89,16 @@ def _figures(server: ServerCheck, waited: float) -> tuple[str, ...]:
     return (f"{server.time_to_ready:.1f} s", number, f"{server.cost.characters:,}", f"{server.cost.tokens:,}")
 
 
-def _show_failure(out: Console, server: ServerCheck) -> None:
-    assert server.diagnosis is not None
-    out.print(f"\n[red]{_name(server)}[/]: {escape(server.diagnosis.cause)}", soft_wrap=True)
-    out.print(f"  [bold]Next:[/] {escape(server.diagnosis.next_step)}", soft_wrap=True)
+def _show_trouble(out: Console, server: ServerCheck) -> None:
+    lines: list[str] = []
+    if server.diagnosis:
+        lines = [escape(server.diagnosis.cause), f"[bold]Next:[/] {escape(server.diagnosis.next_step)}"]
+    elif server.warning:
+        lines = [escape(server.warning)]
+    if lines:
+        out.print(f"\n[{'red' if server.diagnosis else 'yellow'}]{escape(f'{server.toolbox}/{server.name}')}[/]")
+    for line in lines:
+        out.print(Padding(line, (0, 0, 0, 2), expand=False))
 
 
 def _show_costs(out: Console, checkup: Checkup, costs: ContextCosts) -> None:
@@ -110,7 +114,7 @@ def _show_costs(out: Console, checkup: Checkup, costs: ContextCosts) -> None:
         _add_cost(table, f"workbench: opening {toolbox} adds", cost)
     out.print()
     out.print(table)
-    out.print(f"\n{_savings(costs)} {_reservations(failed)}", soft_wrap=True)
+    out.print(f"\n{_savings(costs)} {_reservations(failed)}")
 
 
 def _add_cost(table: Table, label: str, cost: Cost) -> None:
@@ -130,10 +134,6 @@ def _savings(costs: ContextCosts) -> str:
 def _reservations(failed: int) -> str:
     missing = f", and {counted(failed, 'server')} that failed cannot be counted" if failed else ""
     return f"[dim]({ESTIMATE}{missing})[/]"
-
-
-def _name(server: ServerCheck) -> str:
-    return escape(f"{server.toolbox}/{server.name}")
 
 
 def _server_as_json(server: ServerCheck) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class ContextCosts:
     directly: Cost
     workbench: Cost
     opening: Mapping[str, Cost]
-    """What each toolbox adds when it is opened."""
+    """What each toolbox that can be opened adds when it is."""
 
 
 class Checkup:
@@ -87,7 +87,7 @@ class Checkup:
         self.costs = ContextCosts(
             directly=sum((cost_of_tools(server.offered.raw) for server in self.servers), Cost(0)),
             workbench=await cost_of_workbench(self.loaded),
-            opening={toolbox: self._cost_of_opening(toolbox) for toolbox in self.loaded.config.toolboxes},
+            opening={server.toolbox: self._cost_of_opening(server.toolbox) for server in self.having(State.READY)},
         )
 
     async def _connect(self, server: ServerCheck, connection: Connection) -> None:
