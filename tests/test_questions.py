@@ -129,6 +129,8 @@ async def test_a_question_reaches_the_client_as_it_was_asked_and_its_answer_come
     async with opened(log, client_era, server_era) as client:
         result = await client.call_tool_answering("use_tool", use(tool, **arguments), reply)
     assert json.loads(text_of(result)) == [{"q1": answer}]
+    if (client_era, server_era, arguments) == ("legacy", "modern", {"url": True}):
+        assert seen[0]["params"].pop("elicitationId")  # the client's era requires what the server's does not have
     assert seen == asked_by_server(log)
     assert [question["method"] for question in seen] == [method]
 
@@ -238,6 +240,46 @@ async def test_a_legacy_server_hears_at_once_that_a_client_cannot_be_asked(
         assert not [message for message in client.received if "method" in message]
     (answers,) = json.loads(text_of(result))
     assert answers["q1"]["error"]["message"] == f"The client does not support {missing}"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "capabilities", "missing"),
+    [
+        pytest.param("ask", {}, {"sampling": {}}, "elicitation", id="elicitation"),
+        pytest.param("ask", {"url": True}, {"elicitation": {}}, "elicitation in url mode", id="url-not-declared"),
+        pytest.param("sample", {}, {"elicitation": {}}, "sampling", id="sampling"),
+    ],
+)
+async def test_a_modern_server_that_asks_all_the_same_fails_its_call_and_the_client_is_not_asked(
+    log: Path, tool: str, arguments: Json, capabilities: Json, missing: str
+) -> None:
+    async with opened(log, "legacy", "modern", capabilities) as client:
+        result = await client.call_tool("use_tool", use(tool, **arguments))
+        assert not [message for message in client.received if "method" in message]
+    assert result["isError"] is True
+    assert text_of(result).endswith(f"it asked for {missing}, which the client does not support")
+
+
+@pytest.mark.parametrize(
+    ("questions", "reason"),
+    [
+        ([7], "its questions are not an object"),
+        ({"q": 7}, "without a method"),
+        ({"q": {"params": {}}}, "without a method"),
+        ({"q": {"method": "elicitation/create", "params": "x"}}, "params that are not an object"),
+        ({"q": {"method": "tools/call", "params": {}}}, "it asked for tools/call"),
+    ],
+    ids=json.dumps,
+)
+async def test_questions_that_are_none_fail_the_call_of_the_modern_server_that_asked_them(
+    log: Path, questions: Any, reason: str
+) -> None:
+    async with opened(log, "legacy", "modern") as client:
+        asking = {"resultType": "input_required", "inputRequests": questions}
+        result = await client.call_tool("use_tool", use("raw", result=asking))
+        assert not [message for message in client.received if "method" in message]
+    assert text_of(result).startswith("Error executing tool 'raw' in server 'asker' (toolbox 'dev'): ")
+    assert reason in text_of(result)
 
 
 @both_clients

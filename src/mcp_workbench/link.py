@@ -163,7 +163,7 @@ class Link:
             self.peer.answer(request_id, {})
         elif method not in _CAPABILITY_OF or self.greeting.modern:
             self.peer.refuse(request_id, *method_not_found(method))
-        elif (missing := _missing_capability(self.declared, method, params)) is not None:
+        elif (missing := missing_capability(self.declared, method, params)) is not None:
             self.peer.refuse(request_id, INVALID_REQUEST, f"The client does not support {missing}")
         elif not self.calls:
             self.peer.refuse(request_id, INVALID_REQUEST, "No tool call is under way, so nobody can be asked")
@@ -335,9 +335,9 @@ async def _connect(link: Link, process: ServerProcess, options: LinkOptions, dea
         raise LinkFailed(_with_tail(reason, process.stderr_tail()))
 
 
-def _missing_capability(declared: Mapping[str, Any], method: str, params: JSONObject) -> str | None:
+def missing_capability(declared: Mapping[str, Any], method: str, params: JSONObject) -> str | None:
     """What the client would have to declare to be asked this; an elicitation without modes means forms."""
-    name = _CAPABILITY_OF[method]
+    name = _CAPABILITY_OF.get(method, method)
     capability = declared.get(name)
     if not isinstance(capability, Mapping):
         return name

@@ -12,7 +12,7 @@ import logging
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import anyio
 import anyio.abc
@@ -21,6 +21,7 @@ from mcp_types import INVALID_PARAMS
 
 from mcp_workbench import wire
 from mcp_workbench.caller import Ask, Caller
+from mcp_workbench.link import missing_capability
 from mcp_workbench.peer import BadAnswer, RemoteError
 from mcp_workbench.tool_call import Pause, Retry, ToolCall, is_answer
 from mcp_workbench.wire import JSONObject
@@ -110,7 +111,8 @@ class Parking:
 
 async def _answer_live(call: ToolCall, pause: Pause, ask: Ask, rounds: int) -> None:
     if call.link.greeting.modern:
-        call.retry(Retry(await _answers_for_modern(pause, ask, rounds), pause.server_state))
+        questions = _live_questions(pause, call.caller.declared)
+        call.retry(Retry(await _answers_for_modern(questions, ask, rounds), pause.server_state))
         return
     async with anyio.create_task_group() as asking:
 
@@ -147,23 +149,50 @@ async def _answer_for_legacy(call: ToolCall, key: str, ask: Ask) -> None:
             question.refuse(refusal.code, refusal.error.message, refusal.error.data)
 
 
-async def _answers_for_modern(pause: Pause, ask: Ask, rounds: int) -> dict[str, JSONObject]:
+def _live_questions(pause: Pause, declared: Mapping[str, Any]) -> dict[str, tuple[str, JSONObject]]:
+    """The questions of a modern server's round, each as the method and params of a request to a legacy client.
+
+    Raises:
+        BadAnswer: The client cannot be asked that.
+    """
+    questions: object = pause.result.get("inputRequests") or {}
+    if not isinstance(questions, Mapping):
+        raise BadAnswer("its questions are not an object")
+    return {key: _live_question(question, declared) for key, question in cast(JSONObject, questions).items()}
+
+
+def _live_question(question: object, declared: Mapping[str, Any]) -> tuple[str, JSONObject]:
+    asked = cast(JSONObject, question) if isinstance(question, dict) else JSONObject()
+    method, params = asked.get("method"), asked.get("params") or JSONObject()
+    if not isinstance(method, str) or not isinstance(params, dict):
+        raise BadAnswer("it asked a question without a method or with params that are not an object")
+    params = cast(JSONObject, params)
+    if (missing := missing_capability(declared, method, params)) is not None:
+        raise BadAnswer(f"it asked for {missing}, which the client does not support")
+    if method == "elicitation/create" and params.get("mode") == "url":
+        params = {"elicitationId": uuid.uuid4().hex, **params}  # required before 2026-07-28 and gone from then on
+    return method, params
+
+
+async def _answers_for_modern(
+    questions: Mapping[str, tuple[str, JSONObject]], ask: Ask, rounds: int
+) -> dict[str, JSONObject]:
     """Ask all the questions of a round at once; the first refusal ends the call."""
     answers: dict[str, JSONObject] = {}
     refusals: list[RemoteError] = []
-    if not pause.questions:
+    if not questions:
         await anyio.sleep(min(_FIRST_DELAY * 2 ** (rounds - 1), _LONGEST_DELAY))
     async with anyio.create_task_group() as each:
 
-        async def ask_one(key: str, question: JSONObject) -> None:
+        async def ask_one(key: str, method: str, params: JSONObject) -> None:
             try:
-                answers[key] = await ask(question["method"], question.get("params") or {})
+                answers[key] = await ask(method, params)
             except MCPError as refusal:
                 refusals.append(RemoteError(refusal.code, refusal.error.message, refusal.error.data))
                 each.cancel_scope.cancel()
 
-        for key, question in pause.questions.items():
-            each.start_soon(ask_one, key, question)
+        for key, (method, params) in questions.items():
+            each.start_soon(ask_one, key, method, params)
     if refusals:
         raise refusals[0]
     return answers
