@@ -128,11 +128,11 @@ class ToolCall:
         Questions still open may be those of other calls, since no legacy server says whose they are: others ask them.
         """
         self.link.calls.pop(self._token, None)
+        self._call.cancel(reason)  # before its questions are answered: the server must not go on with the call
         questions, self._questions = self._questions, {}
         for question in questions.values():
             if not question.closed.is_set():
                 self.link.ask(question)
-        self._call.cancel(reason)
 
     # What the link tells of the server.
 
