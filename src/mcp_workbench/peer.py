@@ -125,6 +125,8 @@ class Peer:
         self._last_id = 0
         self._misdirected = 0
         """Answers under ids that were never asked: as many of the open calls will never be answered."""
+        self._newest_answered = 0
+        self._newest_when_notified = -1
         self._closed: PeerGone | None = None
 
     def start(
@@ -146,6 +148,7 @@ class Peer:
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a notification."""
+        self._newest_when_notified = self._last_id
         self._write(_message(method, params))
 
     def answer(self, request_id: int | str, result: Mapping[str, Any]) -> None:
@@ -159,7 +162,11 @@ class Peer:
 
     def abandon(self, call: Call, reason: str) -> None:
         """Forget a call and tell the server to stop working on it."""
-        if self._calls.pop(call.id, None) is not None and call.cancellable:
+        if self._calls.pop(call.id, None) is None:
+            return
+        # Its answer may be one that went astray. If not, a call waits longer; otherwise an innocent one would fail.
+        self._misdirected = max(0, self._misdirected - 1)
+        if call.cancellable:
             self.notify("notifications/cancelled", {"requestId": call.id, "reason": reason})
 
     def close(self, gone: PeerGone) -> None:
@@ -198,20 +205,20 @@ class Peer:
         call = self._calls.pop(_as_call_id(message.get("id")), None)
         if call is None:
             self._receive_stray_answer(message)
-        elif "error" in message:
-            call.settle(_remote_error(message["error"]))
-        elif isinstance(message["result"], dict):
-            call.settle(cast(JSONObject, message["result"]))
         else:
-            call.settle(BadAnswer("it answered with a result that is not an object"))
+            self._newest_answered = max(self._newest_answered, call.id)
+            call.settle(_outcome(message))
         if self._misdirected:
             self._settle_unanswerable()
 
     def _receive_stray_answer(self, message: JSONObject) -> None:
-        """An answer to nothing that is open: late (we gave up), repeated, or under a wrong id."""
+        """An answer to nothing that is open: late (we gave up), repeated, to a notification, or under a wrong id."""
         stray = _as_call_id(message.get("id"))
         if 0 < stray <= self._last_id:
             logger.debug("dropped a late or repeated answer with id %s", stray)
+        elif message.get("id") is None and self._newest_answered <= self._newest_when_notified:
+            # No call since the last notification has been answered, so it is this that the server means. Some do.
+            logger.debug("dropped an answer to a notification")
         else:
             logger.warning("dropped an answer with an id that was never asked")
             self._misdirected += 1
@@ -252,6 +259,14 @@ def _as_call_id(value: object) -> int:
     if isinstance(value, str) and value.isdecimal():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else -1
+
+
+def _outcome(answer: JSONObject) -> JSONObject | RemoteError | BadAnswer:
+    if "error" in answer:
+        return _remote_error(answer["error"])
+    if isinstance(answer["result"], dict):
+        return cast(JSONObject, answer["result"])
+    return BadAnswer("it answered with a result that is not an object")
 
 
 def _remote_error(error: object) -> RemoteError:
