@@ -119,15 +119,17 @@ class ClientManager:
         """
         connection = self._find(reference)
         try:
-            return await self._parking.converse(await self._begin(connection, reference.tool, arguments, caller))
+            with connection.in_use():
+                result = await self._parking.converse(await self._begin(connection, reference.tool, arguments, caller))
         except RemoteError as error:
             if error.code == URL_ELICITATION_REQUIRED:  # the client knows what to do with it, a sentence would hide it
                 raise MCPError(error.code, error.message, error.data) from None
             raise self._failed(reference, f"{error.message} (code {error.code})") from None
         except (BadAnswer, PeerGone, CallTimedOut) as error:
             raise self._failed(reference, str(error)) from None
-        finally:
-            connection.finished()
+        if result.get("resultType") == "input_required":
+            connection.expect_answer()
+        return result
 
     def tell(self, method: str, params: Mapping[str, Any]) -> None:
         """Pass a notification of the client's to every connected legacy server."""

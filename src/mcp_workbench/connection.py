@@ -12,7 +12,8 @@ pauses that grow up to a minute.
 import logging
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -25,7 +26,9 @@ from mcp_workbench.config import ServerConfig
 from mcp_workbench.environment import server_environment
 from mcp_workbench.errors import ConnectFailed, UnknownTool
 from mcp_workbench.link import Link, LinkFailed, LinkOptions, open_link
+from mcp_workbench.pauses import Pauses
 from mcp_workbench.process import Program
+from mcp_workbench.questions import PATIENCE
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
 from mcp_workbench.tool_call import CallTimedOut, Retry, ToolCall
@@ -34,9 +37,10 @@ from mcp_workbench.wire import JSONObject
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_PAUSE = 60.0
 _STABLE_AFTER = 60.0
 """A server that lived this long, or answered a call, is not one that keeps dying."""
+
+_LEAVING = "the workbench is shutting down"
 
 
 class State(Enum):
@@ -49,20 +53,30 @@ class State(Enum):
     STOPPED = "stopped"
 
 
-@dataclass
-class Attempt:
-    """One try to connect, shared by everyone who wants its outcome."""
+_LOG_LEVELS = {
+    State.IDLE: logging.INFO,
+    State.CONNECTING: logging.DEBUG,
+    State.READY: logging.INFO,
+    State.WAITING: logging.WARNING,
+    State.STOPPED: logging.DEBUG,
+}
 
-    done: anyio.Event = field(default_factory=anyio.Event)
+
+@dataclass
+class Life:
+    """One life of a server, shared by everyone who waits for it to begin."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    begun: anyio.Event = field(default_factory=anyio.Event)
     """There is an outcome: a link, or a failure."""
     over: anyio.Event = field(default_factory=anyio.Event)
-    """The life that came of it has ended, and nothing of its process is left."""
+    """Nothing of its process is left."""
     link: Link | None = None
-    failure: str = "the workbench is shutting down"
+    failure: str = _LEAVING
 
 
 class Connection:
-    """Our link to one server of one toolbox, across all its lives."""
+    """Our relation to one server of one toolbox, across all its lives."""
 
     def __init__(
         self,
@@ -82,17 +96,15 @@ class Connection:
         self._redact = redact
         self._tasks = tasks
         self._on_news = on_news
-        self._attempt: Attempt | None = None
+        self._life: Life | None = None
         self._declared: Mapping[str, Any] = {}
         self._tools: ToolList | None = None
         self._legacy_first = False
         self._log_level: str | None = None
-        self._failures = 0
-        self._last_failure = ""
-        self._next_try = 0.0
+        self._pauses = Pauses()
+        self._users = 0
         self._last_used = 0.0
-        self._beginning = 0
-        self._life = anyio.CancelScope()
+        self._answer_due = 0.0
 
     @property
     def origin(self) -> str:
@@ -119,114 +131,157 @@ class Connection:
             UnknownTool: It has no such tool.
             CallTimedOut: The server does not even read what it is sent.
         """
-        self._beginning += 1
+        link = await self._connected(caller)
+        tools = await self._current_tools(link)
+        if tool not in tools:
+            raise UnknownTool(
+                f"Tool '{tool}' not found in server '{self.server}' (toolbox '{self.toolbox}')"
+                + closest(tool, tools.names, "tool")
+            )
+        timeout = self._config.call_timeout
+        await _room_to_write(link, timeout)
+        self._answer_due = 0.0 if retry else self._answer_due
+        return ToolCall(link, tool, arguments, caller, origin=self.origin, timeout=timeout, retry=retry)
+
+    @contextmanager
+    def in_use(self) -> Generator[None]:
+        """Keep the server for the length of a call, however long it is unused otherwise."""
+        self._users += 1
         try:
-            link = await self._connected(caller)
-            tools = await self._current_tools(link)
-            if tool not in tools:
-                raise UnknownTool(
-                    f"Tool '{tool}' not found in server '{self.server}' (toolbox '{self.toolbox}')"
-                    + closest(tool, tools.names, "tool")
-                )
-            timeout = self._config.call_timeout
-            await _room_to_write(link, timeout)
-            return ToolCall(link, tool, arguments, caller, origin=self.origin, timeout=timeout, retry=retry)
+            yield
         finally:
-            self._beginning -= 1
+            self._users -= 1
             self._last_used = anyio.current_time()
 
-    def finished(self) -> None:
-        """A call has ended: the server counts as unused from now on."""
-        self._last_used = anyio.current_time()
+    def expect_answer(self) -> None:
+        """Keep the server while its client's user thinks about a question."""
+        self._answer_due = anyio.current_time() + PATIENCE
 
     def tell(self, method: str, params: Mapping[str, Any]) -> None:
         """Pass a notification of the client's to a legacy server that is connected."""
-        if (attempt := self._attempt) and attempt.link and self.state is State.READY:
-            attempt.link.tell_legacy(method, params)
+        if link := self._ready_link():
+            link.tell_legacy(method, params)
 
     def set_log_level(self, level: str) -> None:
         """Ask a legacy server for log messages of this severity and above, now and in every later life."""
         self._log_level = level
-        if (attempt := self._attempt) and attempt.link and self.state is State.READY:
-            attempt.link.set_log_level(level)
+        if link := self._ready_link():
+            link.set_log_level(level)
 
     async def stop(self) -> None:
         """End the server and never start it again."""
-        self.state = State.STOPPED
-        self._life.cancel()
-        if self._attempt is not None:
-            await self._attempt.over.wait()
+        self._become(State.STOPPED, f"stopped: {_LEAVING}")
+        if self._life is not None:
+            self._life.scope.cancel()
+            await self._life.over.wait()
 
-    # Starting.
+    # One life, in the task that owns it: every transition is here.
 
-    async def _connected(self, caller: Caller) -> Link:
-        while (attempt := self._attempt_to_join(caller)) is not None:
-            await attempt.done.wait()
-            if attempt.link is None:
-                raise self._failed_because(attempt.failure)
-            if attempt.link.usable:
-                return attempt.link
-            # This life is ending; only when nothing is left of its process may the next one begin.
-            await attempt.over.wait()
-        raise self._failed_because("the workbench is shutting down")
-
-    def _attempt_to_join(self, caller: Caller) -> Attempt | None:
-        if self.state is State.STOPPED:
-            return None
-        if self.state in (State.IDLE, State.WAITING):
-            self._refuse_while_pausing()
-            return self._begin_life(caller)
-        return self._attempt
-
-    def _refuse_while_pausing(self) -> None:
-        left = self._next_try - anyio.current_time()
-        if left > 0:
-            raise self._failed_because(
-                f"{self._last_failure}\nIt failed {self._failures} times in a row; the next try is due in "
-                f"{math.ceil(left)} s"
-            )
-
-    def _failed_because(self, reason: str) -> ConnectFailed:
-        return ConnectFailed(self.toolbox, self.server, self._redact(reason))
-
-    def _begin_life(self, caller: Caller) -> Attempt:
-        self._become(State.CONNECTING)
-        self._attempt = attempt = Attempt()
+    def _begin_life(self, caller: Caller) -> Life:
+        self._become(State.CONNECTING, "starting")
+        self._life = life = Life()
         self._declared = caller.declared
-        self._life = anyio.CancelScope()
-        self._tasks.start_soon(self._live, attempt)
-        return attempt
+        self._tasks.start_soon(self._live, life)
+        return life
 
-    # The owner task: one life, from the first process to the last state.
-
-    async def _live(self, attempt: Attempt) -> None:
+    async def _live(self, life: Life) -> None:
         try:
-            with self._life:
-                await self._connect_and_serve(attempt)
+            with life.scope:
+                await self._connect_and_serve(life)
         except LinkFailed as failure:
-            self._became_unable(attempt, str(failure))
+            self._could_not_start(life, str(failure))
         except Exception as bug:
             logger.exception("%s: an error of the workbench's own ended this connection", self.origin)
-            self._became_unable(attempt, f"an error of the workbench's own: {bug}")
+            self._could_not_start(life, f"an error of the workbench's own: {bug}")
         finally:
-            attempt.done.set()
-            attempt.over.set()
+            life.begun.set()
+            life.over.set()
 
-    async def _connect_and_serve(self, attempt: Attempt) -> None:
+    async def _connect_and_serve(self, life: Life) -> None:
         """Connect; if the server did not survive the question for its era, once more with the older greeting first."""
         began = anyio.current_time()
-        deadline = began + self._config.connect_timeout
         for legacy_first in (True,) if self._legacy_first else (False, True):
-            self._legacy_first = False
+            self._legacy_first = False  # unless this life shows it again: a server may have been replaced
             try:
-                async with open_link(self._link_options(legacy_first), deadline) as link:
-                    self._became_ready(attempt, link, anyio.current_time() - began)
-                    over = await self._serve(link)
-                over(link, anyio.current_time() - began)
+                async with open_link(self._link_options(legacy_first), began + self._config.connect_timeout) as link:
+                    self._started(life, link, anyio.current_time() - began)
+                    ended = await self._serve(link)
+                ended(link, anyio.current_time() - began)
                 return
             except LinkFailed as failure:
                 if legacy_first or not failure.while_probing:
                     raise
+
+    async def _serve(self, link: Link) -> Callable[[Link, float], None]:
+        """Wait until the server is gone or has been unused for too long; which of them it was."""
+        while True:
+            with anyio.CancelScope(deadline=self._unused_until(link)):
+                await link.gone.wait()
+                return self._died
+            if anyio.current_time() >= self._unused_until(link):
+                # In the same step as the decision: no call may slip in between.
+                link.close("stopped because nobody used it")
+                return self._unused
+
+    def _started(self, life: Life, link: Link, seconds: float) -> None:
+        self._become(State.READY, f"started ({len(link.tools)} tools, {seconds:.1f} s)")
+        self.time_to_ready = seconds
+        self._last_used = anyio.current_time()
+        self._legacy_first = not link.greeting.modern
+        if self._log_level is not None:
+            link.set_log_level(self._log_level)
+        life.link = link
+        life.begun.set()
+
+    def _unused(self, link: Link, seconds: float) -> None:
+        self._tools = self._admitted(link.tools)
+        self._pauses.worked()
+        self._become(State.IDLE, f"stopped after {self._config.idle_timeout:g} s without use")
+
+    def _died(self, link: Link, seconds: float) -> None:
+        if link.answered or seconds > _STABLE_AFTER:
+            self._pauses.worked()
+        next_try = self._pauses.failed(link.epitaph)
+        self._become(State.WAITING, f"lost ({next_try}): {link.epitaph}")
+
+    def _could_not_start(self, life: Life, reason: str) -> None:
+        life.failure = reason
+        next_try = self._pauses.failed(reason)
+        self._become(State.WAITING, f"could not be started ({next_try}): {reason}")
+
+    def _become(self, state: State, line: str) -> None:
+        """Change the state, with a line in the log that a person understands."""
+        if self.state is not State.STOPPED:  # which is for good
+            self.state = state
+            logger.log(_LOG_LEVELS[state], "%s: %s", self.origin, line)
+
+    # Everyone else waits for a life to begin, and begins one when there is none.
+
+    async def _connected(self, caller: Caller) -> Link:
+        while (life := self._life_to_join(caller)) is not None:
+            await life.begun.wait()
+            if life.link is None:
+                raise self._failed_because(life.failure)
+            if life.link.usable:
+                return life.link
+            # This life is ending; only when nothing is left of its process may the next one begin.
+            await life.over.wait()
+        raise self._failed_because(_LEAVING)
+
+    def _life_to_join(self, caller: Caller) -> Life | None:
+        if self.state is State.STOPPED:
+            return None
+        if self.state in (State.CONNECTING, State.READY):
+            return self._life
+        if (refusal := self._pauses.refusal()) is not None:
+            raise self._failed_because(refusal)
+        return self._begin_life(caller)
+
+    def _failed_because(self, reason: str) -> ConnectFailed:
+        return ConnectFailed(self.toolbox, self.server, self._redact(reason))
+
+    def _ready_link(self) -> Link | None:
+        return self._life.link if self._life is not None and self.state is State.READY else None
 
     def _link_options(self, legacy_first: bool) -> LinkOptions:
         config = self._config
@@ -239,65 +294,12 @@ class Connection:
             on_news=lambda method, params: self._on_news(self.origin, method, params),
         )
 
-    async def _serve(self, link: Link) -> Callable[[Link, float], None]:
-        """Wait until the server is gone or has been unused for too long; what then to become."""
-        patience = self._config.idle_timeout
-        while True:
-            if patience is None:
-                await link.gone.wait()
-                return self._became_lost
-            unused_until = self._last_used + patience
-            with anyio.CancelScope(deadline=max(unused_until, anyio.current_time() + 0.01)):
-                await link.gone.wait()
-                return self._became_lost
-            if link.calls or self._beginning:
-                self._last_used = anyio.current_time()
-            elif anyio.current_time() >= self._last_used + patience:
-                # In the same step as the decision: no call may slip in between.
-                link.close("stopped because nobody used it")
-                return self._became_idle
-
-    # Every transition of a life, each with the line that a person reads in the log.
-
-    def _become(self, state: State) -> None:
-        if self.state is not State.STOPPED:  # which is for good
-            self.state = state
-
-    def _became_ready(self, attempt: Attempt, link: Link, seconds: float) -> None:
-        self._become(State.READY)
-        self.time_to_ready = seconds
-        self._last_used = anyio.current_time()
-        self._legacy_first = not link.greeting.modern
-        if self._log_level is not None:
-            link.set_log_level(self._log_level)
-        attempt.link = link
-        attempt.done.set()
-        logger.info("%s: started (%d tools, %.1f s)", self.origin, len(link.tools), seconds)
-
-    def _became_idle(self, link: Link, seconds: float) -> None:
-        self._tools = self._admitted(link.tools)
-        self._failures = 0
-        self._become(State.IDLE)
-        logger.info("%s: stopped after %g s without use", self.origin, self._config.idle_timeout)
-
-    def _became_lost(self, link: Link, seconds: float) -> None:
-        if link.answered or seconds > _STABLE_AFTER:
-            self._failures = 0
-        self._count_failure(link.epitaph)
-        logger.warning("%s: lost: %s", self.origin, link.epitaph)
-
-    def _became_unable(self, attempt: Attempt, reason: str) -> None:
-        attempt.failure = reason
-        self._count_failure(reason)
-        logger.warning("%s: could not be started: %s", self.origin, reason)
-
-    def _count_failure(self, reason: str) -> None:
-        self._become(State.WAITING)
-        self._failures += 1
-        self._last_failure = reason
-        # The first failure costs nothing: whoever mends the cause and asks again is served at once.
-        pause = 0 if self._failures == 1 else min(2.0 ** (self._failures - 2), _LONGEST_PAUSE)
-        self._next_try = anyio.current_time() + pause
+    def _unused_until(self, link: Link) -> float:
+        """When the server will have been unused for too long, if nothing changes; never while a call is under way."""
+        if self._config.idle_timeout is None:
+            return math.inf
+        used = anyio.current_time() if self._users or link.calls else self._last_used
+        return max(used + self._config.idle_timeout, self._answer_due)
 
     # Tools.
 

@@ -1,0 +1,40 @@
+"""How long a server that keeps failing is left alone: not at all at first, then longer and longer, up to a minute."""
+
+import math
+
+import anyio
+
+_LONGEST = 60.0
+
+
+def pause_after(failures: int) -> float:
+    """Seconds before the next try. The first failure costs nothing: whoever mends the cause is served at once."""
+    return 0.0 if failures < 2 else min(2.0 ** (failures - 2), _LONGEST)
+
+
+class Pauses:
+    """The failures of one server since it last worked."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._reason = ""
+        self._next_try = 0.0
+
+    def worked(self) -> None:
+        """Forget the failures: this is no server that keeps dying."""
+        self._failures = 0
+
+    def failed(self, reason: str) -> str:
+        """Count a failure; what to tell people about the next try."""
+        self._failures += 1
+        self._reason = reason
+        pause = pause_after(self._failures)
+        self._next_try = anyio.current_time() + pause
+        return f"the next use tries again, after {pause:g} s at the earliest" if pause else "the next use tries again"
+
+    def refusal(self) -> str | None:
+        """Why there is no try now; None when there may be one."""
+        left = self._next_try - anyio.current_time()
+        if left <= 0:
+            return None
+        return f"{self._reason}\nIt failed {self._failures} times in a row; the next try is due in {math.ceil(left)} s"
