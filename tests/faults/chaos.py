@@ -52,7 +52,7 @@ class Chaos:
         self._fail_files[server].touch()
         for process in children_of(self._workbench_pid):
             with suppress(psutil.Error):
-                if str(self._fail_files[server]) in process.cmdline()[-1]:
+                if any(str(self._fail_files[server]) in word for word in process.cmdline()):
                     process.kill()
         await anyio.sleep(seconds)
         self._fail_files[server].unlink(missing_ok=True)
