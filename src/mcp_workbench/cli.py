@@ -5,14 +5,19 @@ import importlib
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from mcp_workbench import __version__
-from mcp_workbench.config_file import LoadedConfig, config_path, load_config
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.logs import COMMAND_LOG_LEVEL, LEVELS, log_to_stderr
 from mcp_workbench.redaction import Redactor
+from mcp_workbench.suggestions import closest
+
+if TYPE_CHECKING:
+    from mcp_workbench.config_file import LoadedConfig
 
 COMMANDS = {
     "check": "validate the config; with --connect, start every server and show how it went",
@@ -30,6 +35,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command that the arguments name; without one, serve over stdio."""
     try:
         status = _run(sys.argv[1:] if argv is None else argv)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, where it is known what to do when nobody reads it
     except WorkbenchError as error:
         print(f"mcp-workbench: {error}", file=sys.stderr)  # noqa: T201 - the user's terminal
         status = 1
@@ -42,8 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _run(argv: Sequence[str]) -> int:
-    command = next((word for word in argv if word in COMMANDS), None)
-    args = _parser(command).parse_args(argv)
+    args = _parser(_command_in(argv)).parse_args(argv)
     if args.command is None:
         return _serve(args)
     log_to_stderr(args.log_level, Redactor(()), default=COMMAND_LOG_LEVEL)
@@ -53,17 +59,36 @@ def _run(argv: Sequence[str]) -> int:
     return int(_module(args.command).run(args))
 
 
+def _command_in(argv: Sequence[str]) -> str | None:
+    """The first word that is neither an option nor the value of one."""
+    words = _shared_options(None)
+    words.add_argument("command", nargs="?")
+    return words.parse_known_args(argv)[0].command
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that knows what was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2, and for an unknown command with the closest one."""
+        if unknown := re.match("argument COMMAND: invalid choice: '(.*?)'", message):
+            message = f"there is no command '{unknown[1]}'{closest(unknown[1], list(COMMANDS), 'command')}"
+        super().error(message)
+
+
 def _parser(command: str | None) -> argparse.ArgumentParser:
     """The parser; only the command that is going to run is imported to describe its arguments."""
     shared = _shared_options(argparse.SUPPRESS)
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="mcp-workbench",
         description="One MCP server in front of all your others. Without a command it serves over stdio: "
         "that is what a client's config runs. The commands are for people.",
         parents=[_shared_options(None)],
     )
     parser.add_argument("--version", action="version", version=f"mcp-workbench {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", title="commands", parser_class=argparse.ArgumentParser
+    )
     for name, summary in COMMANDS.items():
         subparser = commands.add_parser(
             name, help=summary, description=summary[0].upper() + summary[1:] + ".", parents=[shared]
@@ -96,6 +121,9 @@ def _module(command: str):
 
 
 def _serve(args: argparse.Namespace) -> int:
+    # Imported where Ctrl-C is already caught: it takes a moment.
+    from mcp_workbench.config_file import config_path, load_config
+
     loaded = load_config(config_path(args.config, os.environ), os.environ)
     log_to_stderr(args.log_level, Redactor(loaded.secrets))
     for note in loaded.notes:
@@ -108,7 +136,7 @@ def _serve(args: argparse.Namespace) -> int:
     return 0
 
 
-def _explain_to_person(loaded: LoadedConfig) -> None:
+def _explain_to_person(loaded: "LoadedConfig") -> None:
     toolboxes = len(loaded.config.toolboxes)
     print(  # noqa: T201 - the user's terminal
         f"mcp-workbench {__version__} now serves {toolboxes} toolbox{'' if toolboxes == 1 else 'es'} of {loaded.path} "

@@ -1,43 +1,35 @@
 """A tool's arguments as a person types them: a JSON object, or `key=value` words that its input schema gives types."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.suggestions import closest
 
-_OBJECT = "object"
-_IN_ORDER = ("integer", "number", "boolean", "null", "array", _OBJECT, "string")
-"""What a value is tried as, when several types are allowed: the pickiest first."""
-
-_CALLED = {
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "null": "null",
-    "array": "a JSON list",
-    _OBJECT: "a JSON object",
-    "string": "text",
-}
+_DEEPEST = 5
+"""How far references and alternatives are followed; a schema may refer to itself."""
 
 
 def parse_arguments(words: Sequence[str], schema: object) -> dict[str, Any]:
     """Return the arguments that the words mean for a tool with this input schema.
 
+    A JSON object is taken as it is: whether it fits is for the tool to say.
+
     Raises:
-        WorkbenchError: They do not fit, with the sentence that says why.
+        WorkbenchError: They make no sense, or do not fit, with the sentence that says why.
     """
     if len(words) == 1 and words[0].lstrip().startswith(("{", "[")):
         return _json_object(words[0])
-    root = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+    root = _mapping(schema)
     arguments: dict[str, Any] = {}
     for word in words:
         key, separator, text = word.partition("=")
         if not separator or not key:
             raise WorkbenchError(f"'{word}' is neither key=value nor a JSON object: write name=value or '{{…}}'")
         if key in arguments:
-            raise WorkbenchError(f"{key} is given twice")
+            raise WorkbenchError(f"{key} is given twice; write several values as a JSON list: {key}='[…]'")
         arguments[key] = _value(key, text, _property(key, root), root)
     _refuse_missing(arguments, root)
     return arguments
@@ -45,7 +37,7 @@ def parse_arguments(words: Sequence[str], schema: object) -> dict[str, Any]:
 
 def _json_object(text: str) -> dict[str, Any]:
     try:
-        value: object = json.loads(text)
+        value = _read_json(text)
     except ValueError as error:
         raise WorkbenchError(f"the arguments are not JSON: {error}") from None
     if not isinstance(value, dict):
@@ -54,45 +46,43 @@ def _json_object(text: str) -> dict[str, Any]:
 
 
 def _property(key: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    properties = _mapping(schema.get("properties"))
+    properties, others = _mapping(schema.get("properties")), schema.get("additionalProperties")
     if key in properties:
         return _mapping(properties[key])
-    others = schema.get("additionalProperties")
-    if properties and not others:
+    # A schema that does not speak of others allows them, but a misspelt name is far more likely.
+    if others is False or (properties and not others):
         raise WorkbenchError(f"the tool has no argument '{key}'" + closest(key, list(properties), "argument"))
     return _mapping(others)
 
 
 def _refuse_missing(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    required = schema.get("required")
-    names = [str(name) for name in cast("list[Any]", required)] if isinstance(required, list) else []
-    if missing := [name for name in names if name not in arguments]:
+    missing = [str(name) for name in _list(schema.get("required")) if name not in arguments]
+    if missing:
         raise WorkbenchError(f"the tool also needs {', '.join(f'{name}=…' for name in missing)}")
 
 
 def _value(key: str, text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     schema = _resolved(schema, root)
+    if choices := _list(schema.get("enum")):
+        return _chosen(key, text, choices)
     types = _types(schema, root)
-    for name in _IN_ORDER:
-        if name in types:
-            try:
-                return _allowed(key, _READERS[name](text), schema)
-            except ValueError:
-                continue
-    if types:
-        allowed = " or ".join(_CALLED[name] for name in _IN_ORDER if name in types)
-        raise WorkbenchError(f"{key} must be {allowed}, and '{text}' is not")
-    return _allowed(key, _guessed(text), schema)
+    if not types:
+        return _guessed(text)
+    for read in (reader for name, (reader, _) in _READERS.items() if name in types):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    wanted = " or ".join(called for name, (_, called) in _READERS.items() if name in types)
+    raise WorkbenchError(f"{key} must be {wanted}, and '{text}' is not")
 
 
-def _allowed(key: str, value: Any, schema: Mapping[str, Any]) -> Any:
-    choices = schema.get("enum")
-    if isinstance(choices, list) and value not in choices:
-        shown = ", ".join(
-            choice if isinstance(choice, str) else json.dumps(choice) for choice in cast("list[Any]", choices)
-        )
-        raise WorkbenchError(f"{key} must be one of {shown}")
-    return value
+def _chosen(key: str, text: str, choices: list[Any]) -> Any:
+    for choice in choices:
+        if choice in (text, _guessed(text)):
+            return choice
+    shown = ", ".join(choice if isinstance(choice, str) else json.dumps(choice) for choice in choices)
+    raise WorkbenchError(f"{key} must be one of {shown}")
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -109,27 +99,41 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str
 def _types(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -> set[str]:
     """Return the types that a schema allows; none when it does not say."""
     declared = schema.get("type")
-    types = {declared} if isinstance(declared, str) else set(cast("list[str]", declared or []))
-    for keyword in ("anyOf", "oneOf"):
-        for option in cast("list[Any]", schema.get(keyword) or []):
-            types |= _types(_resolved(_mapping(option), root), root, depth + 1) if depth < 5 else set()
-    return types & set(_IN_ORDER)
+    types = {name for name in _list(declared) or [declared] if isinstance(name, str) and name in _READERS}
+    if depth < _DEEPEST:
+        for option in (*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))):
+            types |= _types(_resolved(_mapping(option), root), root, depth + 1)
+    return types
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
+def _list(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
 def _guessed(text: str) -> Any:
     try:
-        return json.loads(text)
+        return _read_json(text)
     except ValueError:
         return text
 
 
+def _read_json(text: str) -> object:
+    def refuse(constant: str) -> object:
+        raise ValueError(f"{constant} is not JSON")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def _number(text: str) -> float | int:
-    value: object = json.loads(text)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    value = _read_json(text)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(text)
     return value
 
@@ -141,22 +145,23 @@ def _integer(text: str) -> int:
     return int(value)
 
 
-def _json_of(kind: type | None) -> Callable[[str], Any]:
-    def read(text: str) -> Any:
-        value: object = json.loads(text)
-        if value is not None if kind is None else not isinstance(value, kind):
+def _json_of(kind: type) -> Callable[[str], object]:
+    def read(text: str) -> object:
+        value = _read_json(text)
+        if not isinstance(value, kind):
             raise ValueError(text)
         return value
 
     return read
 
 
-_READERS: Mapping[str, Callable[[str], Any]] = {
-    "integer": _integer,
-    "number": _number,
-    "boolean": _json_of(bool),
-    "null": _json_of(None),
-    "array": _json_of(list),
-    _OBJECT: _json_of(dict),
-    "string": str,
+_READERS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "integer": (_integer, "a whole number"),
+    "number": (_number, "a number"),
+    "boolean": (_json_of(bool), "true or false"),
+    "null": (_json_of(type(None)), "null"),
+    "array": (_json_of(list), "a JSON list"),
+    "object": (_json_of(dict), "a JSON object"),
+    "string": (str, "text"),
 }
+"""How each type is read and what it is called; the pickiest first, since several may be allowed."""

@@ -1,11 +1,13 @@
 """`mcp-workbench call TOOLBOX SERVER TOOL`: one real call, shown as a person reads it."""
 
 import argparse
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from rich.console import Console
+from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND
 from rich.markup import escape
 
 from mcp_workbench import wire
@@ -16,7 +18,7 @@ from mcp_workbench.commands.loading import load, show_notes
 from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.terminal import console, write_json
 from mcp_workbench.config_file import LoadedConfig
-from mcp_workbench.errors import UnknownServer
+from mcp_workbench.errors import UnknownServer, WorkbenchError
 from mcp_workbench.suggestions import closest
 from mcp_workbench.wire import JSONObject
 
@@ -74,13 +76,15 @@ class _Call:
 
     async def make(self, manager: ClientManager) -> JSONObject:
         """Open the toolbox, make the call and return its result as it came."""
-        opened = await manager.open(self._reference.toolbox, Caller())
-        tools = {tool["name"]: tool for tool in opened.tools[self._reference.server].raw}
-        # A tool that is not there gets its sentence from the call; its arguments cannot be judged.
-        schema = tools.get(self._reference.tool, {}).get("inputSchema")
-        known = self._reference.tool in tools
-        arguments = parse_arguments(self._words, schema) if known else {}
-        return await manager.call(self._reference, arguments, Caller(progress_token=1, tell=self._hear))
+        reference = self._reference
+        tools = (await manager.open(reference.toolbox, Caller())).tools[reference.server]
+        schema = next((tool.get("inputSchema") for tool in tools.raw if tool["name"] == reference.tool), None)
+        # A tool that is not there gets its sentence from the call, and its arguments cannot be judged.
+        arguments = parse_arguments(self._words, schema) if reference.tool in tools else {}
+        try:
+            return await manager.call(reference, arguments, Caller(progress_token=1, tell=self._hear, ask=_refuse))
+        except MCPError as error:
+            raise WorkbenchError(_first_visit(error)) from None
 
     async def _hear(self, method: str, params: JSONObject) -> None:
         if method == "notifications/progress" and self._err.is_terminal:
@@ -90,22 +94,33 @@ class _Call:
             self._err.print(f"[dim]{escape(news)}[/]")
 
 
+async def _refuse(method: str, params: JSONObject) -> JSONObject:
+    """Answer no question: no capability is declared, and what a server asks all the same is refused before this."""
+    raise MCPError(METHOD_NOT_FOUND, f"mcp-workbench call cannot answer {method}")
+
+
+def _first_visit(error: MCPError) -> str:
+    """Say what the server wants done before the call, with the addresses to go to."""
+    match error.data:
+        case {"elicitations": [*elicitations]}:
+            urls = [str(cast("Mapping[str, Any]", each).get("url")) for each in elicitations if isinstance(each, dict)]
+            return "\n".join([error.message, *urls])
+        case _:
+            return error.message
+
+
 def _show(result: JSONObject, *, failed: bool) -> None:
-    out = console()
+    err = console(stderr=True)
     if failed:
-        console(stderr=True).print("[red]The tool says that it failed:[/]")
+        err.print("[red]The tool says that it failed:[/]")
     content = result.get("content")
     blocks = cast("list[Any]", content) if isinstance(content, list) else []
     for block in blocks:
-        _print(out, _readable(block))
+        sys.stdout.write(_readable(block) + "\n")  # not through rich, which would expand tabs
     if not blocks and "structuredContent" in result:
         write_json(result["structuredContent"])
     elif not blocks:
-        console(stderr=True).print("[dim]The tool returned nothing to show.[/]")
-
-
-def _print(out: Console, text: str) -> None:
-    out.print(text, markup=False)
+        err.print("[dim]The tool returned nothing to show.[/]")
 
 
 def _readable(block: Any) -> str:

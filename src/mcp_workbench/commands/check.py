@@ -11,7 +11,7 @@ from mcp_workbench.commands.checkup import Checkup, State
 from mcp_workbench.commands.loading import counted, load, show_notes
 from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.terminal import console, write_json
-from mcp_workbench.config_file import LoadedConfig, config_path
+from mcp_workbench.config_file import config_path
 from mcp_workbench.errors import ConfigError
 
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         return 1
     checkup = Checkup(loaded)
     if not args.json:
-        _show_verdict(loaded, checkup)
+        _show_verdict(checkup, more=not args.connect)
     if args.connect:
         with progress(checkup):
             with_manager(loaded, checkup.connect)
@@ -52,12 +52,14 @@ def _rejected(path: str, error: ConfigError) -> dict[str, Any]:
     return {"config": path, "ok": False, "problems": list(error.problems), "notes": [], "servers": []}
 
 
-def _show_verdict(loaded: LoadedConfig, checkup: Checkup) -> None:
-    out = console()
+def _show_verdict(checkup: Checkup, *, more: bool) -> None:
+    out, loaded = console(), checkup.loaded
     toolboxes, servers = len(loaded.config.toolboxes), len(checkup.servers)
     numbers = f"{counted(toolboxes, 'toolbox', 'toolboxes')}, {counted(servers, 'server')}"
     out.print(f"[green]{escape(str(loaded.path))} is valid[/]: {numbers}.")
     show_notes(loaded)
     if checkup.disabled:
         names = ", ".join(f"{server.toolbox}/{server.name}" for server in checkup.disabled)
-        out.print(f"Left out, since they are disabled: {escape(names)}.")
+        out.print(f"Left out, since disabled: {escape(names)}.")
+    if more and servers:
+        out.print("[dim]With --connect, every server is started to see whether it works.[/]")

@@ -16,7 +16,6 @@ from mcp_workbench.commands.loading import counted
 from mcp_workbench.commands.terminal import console
 
 _STYLES = {State.READY: "green", State.FAILED: "red", State.STARTING: "yellow"}
-_WIDE = 10_000
 
 
 def progress(checkup: Checkup) -> AbstractContextManager[object]:
@@ -43,8 +42,6 @@ def show_result(checkup: Checkup, out: Console) -> None:
     if not checkup.servers:
         out.print("There is no server to start. `mcp-workbench import` takes over those of your other clients.")
         return
-    if not out.is_terminal:
-        out.width = _WIDE  # a file or a pipe has no margin to fold lines at
     out.print()
     out.print(_table(checkup))
     for server in checkup.servers:

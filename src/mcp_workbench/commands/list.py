@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 
 from mcp_workbench.caller import Caller
 from mcp_workbench.client_manager import ClientManager, OpenedToolbox
@@ -90,7 +91,7 @@ def _filter(config: ServerConfig) -> str:
 
 
 def _show_tools(opened: OpenedToolbox) -> None:
-    out = console()
+    out = console(soft_wrap=False)
     for server, tools in opened.tools.items():
         out.print(f"[bold]{escape(opened.name)} / {escape(server)}[/] ({counted(len(tools), 'tool')})")
         for tool in tools.raw:
@@ -100,9 +101,14 @@ def _show_tools(opened: OpenedToolbox) -> None:
 
 
 def _show_tool(out: Console, tool: Mapping[str, Any]) -> None:
-    out.print(f"  [cyan]{escape(str(tool['name']))}[/] {escape(_signature(tool.get('inputSchema')))}".rstrip())
+    line = f"[cyan]{escape(str(tool['name']))}[/] {escape(_signature(tool.get('inputSchema')))}"
+    out.print(_indented(line.rstrip(), 2))
     if isinstance(description := tool.get("description"), str) and description.strip():
-        out.print(f"      {escape(description.strip().splitlines()[0])}")
+        out.print(_indented(escape(description.strip().splitlines()[0]), 6))
+
+
+def _indented(line: str, columns: int) -> Padding:
+    return Padding(line, (0, 0, 0, columns), expand=False)
 
 
 def _signature(schema: object) -> str:

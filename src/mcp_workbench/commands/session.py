@@ -7,7 +7,6 @@ from typing import TypeVar, cast
 
 import anyio
 import anyio.abc
-from mcp.shared.exceptions import MCPError
 
 from mcp_workbench.client_manager import ClientManager
 from mcp_workbench.config_file import LoadedConfig
@@ -78,5 +77,3 @@ async def _outcome(work: Callable[[ClientManager], Awaitable[T]], manager: Clien
         return await work(manager)
     except WorkbenchError as error:
         return error
-    except MCPError as error:
-        return WorkbenchError(error.message)

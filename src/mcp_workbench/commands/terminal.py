@@ -6,13 +6,27 @@ from typing import Any
 
 from rich.console import Console
 
+_NO_MARGIN = 10_000
+
+
+class _Console(Console):
+    """A console that leaves it to the command line what happens when the reader of its output has gone."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the `BrokenPipeError` that is being handled go its way."""
+        raise  # rich calls this while it handles the error
+
 
 def console(*, stderr: bool = False, soft_wrap: bool = True) -> Console:
     """Return a console on stdout: colours on a terminal only, never with NO_COLOR, long paths left whole.
 
-    Tables need `soft_wrap=False`, so that their cells are folded into the width of the terminal.
+    With `soft_wrap=False` a terminal's lines are folded between words and columns fit its width; in a file or a pipe,
+    which has no margin, they stay whole all the same.
     """
-    return Console(stderr=stderr, highlight=False, soft_wrap=soft_wrap, emoji=False)
+    made = _Console(stderr=stderr, highlight=False, soft_wrap=soft_wrap, emoji=False)
+    if not soft_wrap and not made.is_terminal:
+        made.width = _NO_MARGIN
+    return made
 
 
 def write_json(value: Any) -> None:
