@@ -65,19 +65,27 @@ class RawClient:
         self._stdout.close()
         return time.perf_counter() - began
 
-    def greet(self) -> Json:
-        result = self.request("initialize", INITIALIZE)
+    def greet(self, **changes: Json) -> Json:
+        result = self.request("initialize", {**INITIALIZE, **changes})
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return result
 
     def request(self, method: str, params: Json) -> Json:
-        number = next(self._ids)
-        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-        while (message := json.loads(self._next_line())).get("id") != number or "method" in message:
+        number = self.begin(method, params)
+        while (message := self.next_message()).get("id") != number or "method" in message:
             pass
         if "error" in message:
             raise CallFailedError(str(message["error"]))
         return message["result"]
+
+    def begin(self, method: str, params: Json) -> int:
+        """Send a request; its id."""
+        number = next(self._ids)
+        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        return number
+
+    def next_message(self) -> Json:
+        return json.loads(self._next_line())
 
     def call(self, name: str, arguments: Json) -> Json:
         result = self.request("tools/call", {"name": name, "arguments": arguments})
@@ -126,7 +134,7 @@ class RawClient:
     def _next_line(self) -> bytes:
         line = self._stdout.readline()
         if not line:
-            raise CallFailedError(f"the server ended with status {self.process.poll()}")
+            raise CallFailedError(f"{self.process.args} ended with status {self.process.poll()}")
         return line
 
 

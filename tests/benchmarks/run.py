@@ -16,6 +16,7 @@ if __name__ == "__main__":
 from benchmarks.context import context_table
 from benchmarks.figures import Figure, figures_as_json, figures_as_table
 from benchmarks.growth import growth_table
+from benchmarks.leaks import leak_table
 from benchmarks.peers import LEFT_OUT, install_peers
 from benchmarks.standard import FULL, SHORT, Standard
 
@@ -29,6 +30,8 @@ def main() -> None:
             show(context_table(CONFIG))
         elif args.growth:
             show(growth_table(Path(directory), short=args.short))
+        elif args.leaks:
+            show(leak_table(Path(directory), short=args.short))
         else:
             show_standard(Path(directory), args)
 
@@ -51,6 +54,7 @@ def parser() -> argparse.ArgumentParser:
         help="beside other programs too, from PyPI, in a throw-away environment",
     )
     described.add_argument("--growth", action="store_true", help="cost against servers, tools and result sizes")
+    described.add_argument("--leaks", action="store_true", help="memory after some and after many calls of every kind")
     described.add_argument(
         "--context",
         action="store_true",

@@ -1,7 +1,7 @@
 """The cheapest downstream server there can be, so that what is measured is what stands in front of it.
 
-`argv[1]` is the number of tools it lists. The first, `text`, returns `size` characters. With a second argument it
-writes an empty line when it is ready to read.
+`argv[1]` is the number of tools it lists: `text` returns `size` characters, `ask` has a question for the user first,
+`wait` never answers, all others are like `text`. With a second argument it writes an empty line when it begins to read.
 """
 
 import json
@@ -10,41 +10,62 @@ from typing import Any
 
 Json = dict[str, Any]
 
+NAMES = ["text", "ask", "wait"]
 TOOL: Json = {
     "description": "Returns a text of the given size, as a tool of ordinary verbosity would describe itself",
     "inputSchema": {"type": "object", "properties": {"size": {"type": "integer", "description": "Characters"}}},
 }
+QUESTION: Json = {"message": "Go on?", "requestedSchema": {"type": "object", "properties": {}}}
 
-
-def answer(request: Json, tools: list[Json], bodies: dict[int, str]) -> str:
-    method = request["method"]
-    params: Json = request.get("params") or {}
-    if method == "tools/call":
-        size = params["arguments"].get("size", 10)
-        if size not in bodies:
-            bodies[size] = json.dumps({"content": [{"type": "text", "text": "x" * size}], "isError": False})
-        return f'"result":{bodies[size]}'
-    if method == "initialize":
-        about: Json = {"serverInfo": {"name": "trivial", "version": "1"}, "capabilities": {"tools": {}}}
-        return f'"result":{json.dumps({"protocolVersion": params["protocolVersion"], **about})}'
-    if method == "tools/list":
-        return f'"result":{json.dumps({"tools": tools})}'
-    return '"error":{"code":-32601,"message":"Method not found"}'
+bodies: dict[int, str] = {}
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    tools = [{"name": "text" if number == 0 else f"text_{number}", **TOOL} for number in range(count)]
-    bodies: dict[int, str] = {}
+    names = [*NAMES[:count], *(f"text_{number}" for number in range(len(NAMES), count))]
+    tools = [{"name": name, **TOOL} for name in names]
     if len(sys.argv) > 2:
-        sys.stdout.buffer.write(b"\n")
-        sys.stdout.buffer.flush()
+        write("")
     for line in sys.stdin.buffer:
-        request = json.loads(line)
-        if "id" in request and "method" in request:
-            body = answer(request, tools, bodies)
-            sys.stdout.buffer.write(f'{{"jsonrpc":"2.0","id":{json.dumps(request["id"])},{body}}}\n'.encode())
-            sys.stdout.buffer.flush()
+        message = json.loads(line)
+        if "id" in message and (body := reply(message, tools)) is not None:
+            write(f'{{"jsonrpc":"2.0","id":{json.dumps(message["id"])},{body}}}')
+
+
+def write(line: str) -> None:
+    sys.stdout.buffer.write(f"{line}\n".encode())
+    sys.stdout.buffer.flush()
+
+
+def reply(message: Json, tools: list[Json]) -> str | None:
+    """What to send back under the message's id."""
+    params: Json = message.get("params") or {}
+    match message.get("method"):
+        case "tools/call":
+            return call(params)
+        case None:  # the answer to a question, which has the id of the call that asked it
+            return text(10)
+        case "initialize":
+            about: Json = {"serverInfo": {"name": "trivial", "version": "1"}, "capabilities": {"tools": {}}}
+            return f'"result":{json.dumps({"protocolVersion": params["protocolVersion"], **about})}'
+        case "tools/list":
+            return f'"result":{json.dumps({"tools": tools})}'
+        case _:
+            return '"error":{"code":-32601,"message":"Method not found"}'
+
+
+def call(params: Json) -> str | None:
+    if params["name"] == "wait":
+        return None
+    if params["name"] == "ask":
+        return f'"method":"elicitation/create","params":{json.dumps(QUESTION)}'
+    return text(params["arguments"].get("size", 10))
+
+
+def text(size: int) -> str:
+    if size not in bodies:
+        bodies[size] = json.dumps({"content": [{"type": "text", "text": "x" * size}], "isError": False})
+    return f'"result":{bodies[size]}'
 
 
 if __name__ == "__main__":
