@@ -4,12 +4,13 @@ import math
 
 import anyio
 
-_LONGEST = 60.0
+_PAUSES = (0, 0, 1, 2, 4, 8, 16, 32, 60)
+"""Seconds, by the number of failures. The first costs nothing: whoever mends the cause is served at once."""
 
 
 def pause_after(failures: int) -> float:
-    """Seconds before the next try. The first failure costs nothing: whoever mends the cause is served at once."""
-    return 0.0 if failures < 2 else min(2.0 ** (failures - 2), _LONGEST)
+    """Seconds before the next try."""
+    return _PAUSES[min(failures, len(_PAUSES) - 1)]
 
 
 class Pauses:

@@ -7,6 +7,7 @@ first, then firm, always bounded, and that takes grandchildren along.
 """
 
 import os
+import shutil
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
@@ -200,6 +201,8 @@ def _describe(program: Program, error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         if program.cwd is not None and not os.path.isdir(program.cwd):
             return f"working directory not found: '{program.cwd}'"
+        if shutil.which(command, path=program.env.get("PATH", "")):
+            return f"cannot run '{command}': the interpreter that its first line names was not found"
         return f"command not found: '{command}' ({_where_it_was_sought(program)})"
     if isinstance(error, PermissionError):
         return f"not allowed to run '{command}' (is it an executable file?)"
