@@ -1,0 +1,416 @@
+"""Published clients and servers that nobody here wrote, with the workbench before or behind them.
+
+They are installed by name, at a major version, into a folder that is gone after the run.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import anyio
+import psutil
+import pytest
+
+from compat.everything import CAPABILITIES, STEPS, Recording, record
+from toolboxes import opened, serving, using
+from wire import (
+    LEGACY_VERSION,
+    MODERN_VERSION,
+    Era,
+    Json,
+    WireClient,
+    alive,
+    command_of,
+    described,
+    read_log,
+    scripted,
+    text_of,
+    workbench,
+    write_config,
+)
+
+COMPAT = Path(__file__).parent / "compat"
+NPM_PACKAGES = (
+    "@modelcontextprotocol/server-everything@2026",
+    "@modelcontextprotocol/sdk@1",
+    "@modelcontextprotocol/client@2",
+    "@modelcontextprotocol/inspector@2",
+)
+ERAS: tuple[Era, ...] = get_args(Era)
+VERSIONS = {"legacy": LEGACY_VERSION, "modern": MODERN_VERSION}
+INSTALLING = 300.0
+"""Seconds: a registry may be slow."""
+RUNNING = 60.0
+SAME = {"PYTEST_CURRENT_TEST": "whichever"}
+"""The one variable of a test's environment that differs from test to test."""
+
+both_eras = pytest.mark.parametrize("era", ERAS)
+
+
+def program(name: str) -> str:
+    """The path of a program, which Windows needs to run a script; the test is skipped where there is none."""
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed")
+    return path
+
+
+def run(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; its stderr is for the report of a test that fails."""
+    return subprocess.run(
+        [str(part) for part in command], stdout=subprocess.PIPE, text=True, encoding="utf-8", timeout=RUNNING, **options
+    )
+
+
+def assert_nothing_is_left(folder: Path) -> None:
+    """No process that names the folder, as every workbench and every scripted server of a test does, still runs."""
+    mentioned = [process for process in psutil.process_iter() if str(folder) in described(process)]
+    _, running = psutil.wait_procs(mentioned, timeout=5)
+    assert not [described(process) for process in running if alive(process)]
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    return program("node")
+
+
+@pytest.fixture(scope="session")
+def modules(node: str) -> Generator[Path]:
+    """A folder with the packages, and with the scripts that import them: Node looks where the script lies."""
+    npm = program("npm")
+    with tempfile.TemporaryDirectory(prefix="compat-", ignore_cleanup_errors=True) as name:
+        quietly = ("--no-audit", "--no-fund", "--no-save", "--ignore-scripts", "--loglevel=error")
+        subprocess.run([npm, "install", "--prefix", name, *quietly, *NPM_PACKAGES], check=True, timeout=INSTALLING)
+        for script in COMPAT.glob("*.mjs"):
+            shutil.copy(script, name)
+        yield Path(name)
+
+
+# `@modelcontextprotocol/server-everything`, directly and behind the workbench.
+
+
+@pytest.fixture(scope="session")
+def everything(node: str, modules: Path) -> Json:
+    """Its `mcpServers` entry. With the whole environment, so that what it tells of it can be compared."""
+    script = modules / "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
+    return {"command": node, "args": [str(script)], "inheritEnv": True}
+
+
+@pytest.fixture(scope="session")
+def direct(everything: Json) -> Recording:
+    async def talk() -> Recording:
+        async with WireClient.spawn(command_of(everything), capabilities=CAPABILITIES, env=SAME) as client:
+            tools = (await client.request("tools/list"))["tools"]
+            return await record(client, tools, lambda tool, arguments: (tool, arguments))
+
+    return anyio.run(talk)
+
+
+@dataclass(frozen=True)
+class Behind:
+    """What a client of one era saw of the server through `use_tool`."""
+
+    era: Era
+    recording: Recording
+
+
+@pytest.fixture(scope="session", params=ERAS, ids=lambda era: f"{era}-client")
+def behind(request: pytest.FixtureRequest, everything: Json, tmp_path_factory: pytest.TempPathFactory) -> Behind:
+    era: Era = request.param
+    folder = tmp_path_factory.mktemp("everything")
+
+    async def talk() -> Recording:
+        toolboxes = {"dev": {"everything": everything}}
+        async with serving(folder, toolboxes, era, capabilities=CAPABILITIES, env=SAME) as client:
+            tools = (await opened(client, "dev"))["tools"]
+            return await record(
+                client, tools, lambda tool, arguments: ("use_tool", using("dev", "everything", tool, arguments))
+            )
+
+    return Behind(era, anyio.run(talk))
+
+
+@pytest.mark.node
+def test_the_everything_server_shows_the_tools_it_shows_directly(direct: Recording, behind: Behind) -> None:
+    for_interfaces = {"execution", "icons", "_meta"}
+    ours = {"toolbox_name": "dev", "source_server": "everything"}
+    expected = [{**{key: tool[key] for key in tool if key not in for_interfaces}, **ours} for tool in direct.tools]
+    assert behind.recording.tools == expected
+    assert {step.tool for step in STEPS.values()} == {tool["name"] for tool in direct.tools}
+
+
+@pytest.mark.node
+@pytest.mark.parametrize("step", STEPS)
+def test_a_tool_of_the_everything_server_does_what_it_does_directly(
+    direct: Recording, behind: Behind, step: str
+) -> None:
+    expected, seen = direct.steps[step], behind.recording.steps[step]
+    # The one field that the modern era adds to every result.
+    added = {"resultType": "complete"} if behind.era == "modern" else {}
+    outcome = {kind: {**value, **(added if kind == "result" else {})} for kind, value in expected.outcome.items()}
+    assert seen.outcome == outcome
+    assert seen.questions == expected.questions
+    assert seen.progress == expected.progress
+
+
+@pytest.mark.node
+def test_the_calls_of_the_everything_server_were_worth_comparing(direct: Recording) -> None:
+    """Two recordings of nothing would be equal too."""
+    steps = direct.steps
+    failed = {name for name, seen in steps.items() if "error" in seen.outcome or seen.outcome["result"].get("isError")}
+    assert failed == {"wrong arguments", "url required first", "task required"}
+    assert [report["progress"] for report in steps["progress"].progress] == [1, 2, 3, 4]
+    asking = {name for name, seen in steps.items() if seen.questions}
+    assert asking == {"form accepted", "form declined", "form cancelled", "url accepted", "sampling"}
+    assert steps["url required first"].outcome["error"]["code"] == -32042
+
+
+@pytest.mark.node
+def test_the_everything_server_gets_the_clients_roots(direct: Recording, behind: Behind) -> None:
+    assert direct.roots_questions
+    assert behind.recording.roots_questions
+    assert not any(direct.roots_questions + behind.recording.roots_questions)  # no params in any of them
+
+
+@pytest.mark.node
+def test_log_messages_of_the_everything_server_come_with_their_origin(direct: Recording, behind: Behind) -> None:
+    prefixed = [
+        {**log, "logger": f"dev/everything/{log['logger']}" if "logger" in log else "dev/everything"}
+        for log in direct.logs
+    ]
+    in_any_order = [json.dumps(log, sort_keys=True) for log in prefixed]
+    assert in_any_order
+    seen = [json.dumps(log, sort_keys=True) for log in behind.recording.logs]
+    assert sorted(seen) == sorted(in_any_order)
+
+
+# The official clients before the workbench.
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What an official client saw, and what the server behind the workbench did."""
+
+    era: Era
+    server_era: Era
+    seen: Json
+    log: Path
+
+
+CLIENTS: dict[str, tuple[Era, str]] = {
+    "typescript-1": ("legacy", "sdk-1.mjs"),
+    "typescript-2-legacy": ("legacy", "client-2.mjs"),
+    "typescript-2-modern": ("modern", "client-2.mjs"),
+    "python-legacy": ("legacy", "python_client.py"),
+    "python-modern": ("modern", "python_client.py"),
+}
+
+
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(
+            (client, server), id=f"{client}-{server}-server", marks=[pytest.mark.node] if "ty" in client else []
+        )
+        for client in CLIENTS
+        for server in ERAS
+    ],
+)
+def conversation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Conversation:
+    client, server = request.param
+    era, script = CLIENTS[client]
+    if script.endswith(".mjs"):
+        command = [request.getfixturevalue("node"), request.getfixturevalue("modules") / script]
+    else:
+        command = [sys.executable, COMPAT / script]
+    folder = tmp_path_factory.mktemp("client")
+    log = folder / "server.jsonl"
+    config = write_config(folder, {"dev": {"tools": scripted(era=server, log=str(log))}})
+    finished = run([*command, era, "tools", *workbench(config)], check=True)
+    assert_nothing_is_left(folder)
+    return Conversation(era, server, json.loads(finished.stdout), log)
+
+
+def received(conversation: Conversation, method: str) -> list[Json]:
+    messages = [event["message"] for event in read_log(conversation.log, event="received")]
+    return [message for message in messages if message.get("method") == method]
+
+
+def test_an_official_client_meets_the_two_tools_and_opens_a_toolbox(conversation: Conversation) -> None:
+    seen = conversation.seen
+    assert seen["version"] == VERSIONS[conversation.era]
+    assert "- dev (1 server): The dev toolbox" in seen["instructions"]
+    assert seen["tools"] == ["open_toolbox", "use_tool"]
+    listing = json.loads(text_of(seen["opened"]))
+    assert listing["servers_connected"] == 1
+    assert "add" in [tool["name"] for tool in listing["tools"]]
+
+
+def test_an_official_client_uses_a_tool(conversation: Conversation) -> None:
+    added = conversation.seen["added"]
+    assert (text_of(added), added["structuredContent"]) == ("3.5", {"sum": 3.5})
+
+
+def test_an_official_client_answers_every_kind_of_question(conversation: Conversation) -> None:
+    form = {"action": "accept", "content": {"name": "Ada"}}
+    answers: Json = {
+        "form": [{"q1": form, "q2": form}] * 2,
+        "url": [{"q1": {"action": "accept"}}],
+        "sampled": [{"q1": {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}}}],
+        "rooted": [{"q1": {"roots": [{"uri": "file:///home/ada", "name": "home"}]}}],
+    }
+    assert {kind: json.loads(text_of(conversation.seen[kind])) for kind in answers} == answers
+
+
+def test_an_official_client_is_asked_what_the_server_asked(conversation: Conversation) -> None:
+    *forms, url, sampling, roots = conversation.seen["questions"]
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    form = {"mode": "form", "message": "What is your name?", "requestedSchema": schema}
+    assert forms == [{"method": "elicitation/create", "params": form}] * 4
+    assert (url["params"]["mode"], url["params"]["url"]) == ("url", "https://example.com/consent")
+    message = {"role": "user", "content": {"type": "text", "text": "Sing"}}
+    assert sampling == {"method": "sampling/createMessage", "params": {"messages": [message], "maxTokens": 100}}
+    assert roots == {"method": "roots/list", "params": {}}
+
+
+def test_an_official_client_reads_an_error_of_the_tool_and_one_of_the_workbench(conversation: Conversation) -> None:
+    failed, mistaken = conversation.seen["failed"], conversation.seen["mistaken"]
+    assert (failed["isError"], text_of(failed)) == (True, "it broke")
+    assert mistaken["isError"] is True
+    assert text_of(mistaken).startswith("Tool 'no_such_tool' not found in server 'tools' (toolbox 'dev')")
+
+
+def test_an_official_client_sees_progress_cancels_the_call_and_goes_on(conversation: Conversation) -> None:
+    seen = conversation.seen
+    assert seen["progress"][:3] == [{"progress": n, "total": 1000, "message": f"step {n}"} for n in (1, 2, 3)]
+    assert "no longer wanted" in seen["cancelled"]
+    (cancelled,) = read_log(conversation.log, event="cancelled")
+    assert cancelled["tool"] == "progress"
+    assert text_of(seen["afterwards"]) == '{"still": "here"}'
+
+
+def test_an_official_clients_calls_reach_the_server_once_a_round(conversation: Conversation) -> None:
+    tools = [call["params"]["name"] for call in received(conversation, "tools/call")]
+    rounds = {"legacy": 1, "modern": 2}[conversation.server_era]
+    asking = ["ask"] * (1 if rounds == 1 else 3) + [tool for tool in ("ask", "sample", "roots") for _ in range(rounds)]
+    assert tools == ["add", *asking, "fail", "progress", "echo"]
+
+
+# The MCP Inspector, whose command line is a client of one request, and whose `mcpdo` is one of many.
+
+
+class Inspector:
+    """The programs of `@modelcontextprotocol/inspector`, with a home of their own."""
+
+    def __init__(self, node: str, modules: Path, folder: Path, config: Path) -> None:
+        self._node, self._binaries = node, modules / "node_modules/@modelcontextprotocol/inspector/clients"
+        command, *arguments = workbench(config)
+        self._servers = folder / "inspector.json"
+        self._servers.write_text(json.dumps({"mcpServers": {"bench": {"command": command, "args": arguments}}}))
+        own = {"HOME": folder, "USERPROFILE": folder, "MCP_INSPECTOR_DAEMON_DIR": folder / "d"}
+        fixed = {"MCP_INSPECTOR_SECRET_STORE": "memory", "MCP_INSPECTOR_DAEMON_TOKEN": "of-this-test"}
+        self._environment = {**os.environ, **{name: str(path) for name, path in own.items()}, **fixed}
+
+    def cli(self, era: Era, method: str, *options: str, status: int = 0) -> Json:
+        """The result of one request."""
+        script = self._binaries / "launcher/build/index.js"
+        which = ("--cli", "--config", self._servers, "--server", "bench", "--protocol-era", era, "--format", "json")
+        finished = run([self._node, script, *which, "--method", method, *options], env=self._environment)
+        assert finished.returncode == status, finished.stdout
+        return json.loads(finished.stdout)["result"]
+
+    def mcpdo(self, *arguments: str) -> Json:
+        """What one command to the daemon that keeps the connection prints."""
+        script = self._binaries / "mcpdo/build/mcp-bin.js"
+        which = ("--config", self._servers, "--connection", "bench", "--format", "json")
+        return json.loads(run([self._node, script, *which, *arguments], env=self._environment, check=True).stdout)
+
+
+@pytest.fixture
+def inspector(node: str, modules: Path) -> Generator[Inspector]:
+    """In a folder with a short path: `mcpdo` puts a socket there."""
+    with tempfile.TemporaryDirectory(prefix="mcp-") as name:
+        config = write_config(Path(name), {"dev": {"tools": scripted(log=f"{name}/server.jsonl")}})
+        yield Inspector(node, modules, Path(name), config)
+        assert_nothing_is_left(Path(name))
+
+
+@pytest.mark.node
+@both_eras
+def test_the_inspectors_command_line_lists_tools_without_complaint_and_opens_a_toolbox(
+    inspector: Inspector, era: Era
+) -> None:
+    listing = inspector.cli(era, "tools/list", "--strict")
+    assert [tool["name"] for tool in listing["tools"]] == ["open_toolbox", "use_tool"]
+    result = inspector.cli(era, "tools/call", "--tool-name", "open_toolbox", "--tool-arg", "toolbox_name=dev")
+    assert json.loads(text_of(result))["servers_connected"] == 1
+
+
+@pytest.mark.node
+@both_eras
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(("--tool-args-json", json.dumps(using("dev", "tools", "echo"))), id="one-object"),
+        pytest.param(("--tool-arg", f"tool={json.dumps(using('dev', 'tools', 'echo')['tool'])}"), id="pairs"),
+    ],
+)
+def test_the_inspectors_command_line_hears_that_its_fresh_workbench_has_no_open_toolbox(
+    inspector: Inspector, era: Era, options: tuple[str, ...]
+) -> None:
+    refused = inspector.cli(era, "tools/call", "--tool-name", "use_tool", *options, status=5)
+    assert refused["isError"] is True
+    assert text_of(refused).startswith("Toolbox 'dev' is not open")
+
+
+@pytest.mark.node
+@both_eras
+def test_the_inspectors_daemon_opens_a_toolbox_uses_its_tools_and_answers_a_question(
+    inspector: Inspector, era: Era
+) -> None:
+    assert inspector.mcpdo("connect", "bench", "--era", era)["protocolEra"] == era
+    try:
+        assert "isError" not in inspector.mcpdo("tools/call", "open_toolbox", '{"toolbox_name": "dev"}')
+        added = inspector.mcpdo("tools/call", "use_tool", json.dumps(using("dev", "tools", "add", {"a": 1, "b": 2})))
+        assert added["structuredContent"] == {"sum": 3}
+        paused = inspector.mcpdo("tools/call", "use_tool", json.dumps(using("dev", "tools", "ask")))
+        question = paused["elicitationPending"]
+        assert question["message"] == "What is your name?"
+        answered = inspector.mcpdo("elicitation/respond", question["elicitationId"], "name:=Ada")
+        assert json.loads(text_of(answered)) == [{"q1": {"action": "accept", "content": {"name": "Ada"}}}]
+    finally:
+        inspector.mcpdo("daemon", "stop")
+
+
+# `pytest-mcptest`, whose suite checks any server.
+
+
+@pytest.mark.pypi
+@both_eras
+def test_the_suite_of_pytest_mcptest_finds_nothing_wrong(tmp_path: Path, era: Era) -> None:
+    config = write_config(tmp_path, {"dev": {"tools": scripted()}})
+    suite = tmp_path / "test_published_suite.py"
+    mode = "legacy" if era == "legacy" else "auto"
+    suite.write_text(
+        "import pytest\n"
+        "from pytest_mcp.suite import *\n"
+        "@pytest.fixture\n"
+        f"def mcp_client_kwargs(): return {{'mode': '{mode}'}}\n"
+    )
+    isolated = (program("uv"), "run", "--isolated", "--no-project", "--python", sys.executable)
+    published = ("--with", "pytest-mcptest>=0.1,<0.2", "python", "-m", "pytest", "-rA", "-q", "-p", "no:cacheprovider")
+    target = ("--mcp-server", " ".join(workbench(config)), "--mcp-spec-version", VERSIONS[era])
+    finished = run([*isolated, *published, *target, suite], cwd=tmp_path)
+    passed = [line.split("::")[1] for line in finished.stdout.splitlines() if line.startswith("PASSED")]
+    assert finished.returncode == 0, finished.stdout
+    assert sorted(passed) == [f"test_{checked}[asyncio]" for checked in ("handshake", "protocol_version", "tools")]
+    assert "does not advertise resources" in finished.stdout
+    assert "does not advertise prompts" in finished.stdout
+    assert_nothing_is_left(tmp_path)
