@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -94,6 +95,172 @@ async def test_a_server_that_ends_leaves_no_grandchild(tmp_path: Path) -> None:
         await opened(client, "dev")
         assert (await used(client, "dev", "one", "crash"))["isError"] is True
         await assert_all_gone(log)
+
+
+# Ends that are disturbed.
+
+
+@pytest.mark.parametrize("second", ["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize("first", ["stdin", "SIGINT", "SIGTERM"])
+async def test_a_signal_during_the_shutdown_changes_nothing(tmp_path: Path, first: str, second: str) -> None:
+    log = tmp_path / "log"
+    servers = {"stubborn": scripted(log=str(log), grandchild=True, **STUBBORN), "ordinary": scripted(log=str(log))}
+    async with serving(tmp_path, {"dev": servers}) as client:
+        await opened(client, "dev")
+        if first == "stdin":
+            await client.close_stdin()
+        else:
+            client.signal(signal.Signals[first])
+        await logged(log, event="stdin closed")
+        assert await end(client, second) == 0
+    await assert_all_gone(log)
+
+
+@pytest.mark.parametrize("how", ["stdin", "SIGINT", "SIGTERM"])
+async def test_the_workbench_ends_while_a_question_waits_for_its_user(tmp_path: Path, how: str) -> None:
+    log = tmp_path / "log"
+    servers = {"one": scripted(log=str(log), **STUBBORN)}
+    async with serving(tmp_path, {"dev": servers}, "modern", capabilities={"elicitation": {}}) as client:
+        await opened(client, "dev")
+        assert (await used(client, "dev", "one", "ask"))["resultType"] == "input_required"
+        assert await end(client, how) == 0
+    await assert_all_gone(log)
+
+
+@pytest.mark.parametrize("how", ["stdin", "SIGINT", "SIGTERM"])
+async def test_the_workbench_ends_while_a_server_is_left_alone_after_failures(tmp_path: Path, how: str) -> None:
+    log = tmp_path / "log"
+    async with serving(tmp_path, {"dev": {"one": scripted(log=str(log), exit_at_start=1)}}) as client:
+        said = [text_of(await client.call_tool("open_toolbox", {"toolbox_name": "dev"})) for _ in range(3)]
+        assert "the next try is due in" in said[-1]
+        assert await end(client, how) == 0
+    await assert_all_gone(log)
+
+
+# A client that is half gone.
+
+
+class HalfGoneClient:
+    """A client that may stop reading, or never read at all, what the workbench writes."""
+
+    def __init__(self, config: Path, *options: str, stderr: int | None = None) -> None:
+        command = [*workbench(config), *options]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
+        self._last_id = 0
+
+    def __enter__(self) -> "HalfGoneClient":
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        self.ask("initialize", hello)
+        self.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.ask("tools/call", {"name": "open_toolbox", "arguments": {"toolbox_name": "dev"}})
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        self.process.wait()
+
+    def say(self, message: Json) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def start_call(self, tool: str, arguments: Json) -> None:
+        self._start("tools/call", {"name": "use_tool", "arguments": using("dev", "one", tool, arguments)})
+
+    def ask(self, method: str, params: Json) -> Json:
+        self._start(method, params)
+        assert self.process.stdout is not None
+        answer = json.loads(self.process.stdout.readline())
+        assert answer["id"] == self._last_id
+        return answer["result"]
+
+    def use(self, tool: str, arguments: Json) -> Json:
+        return self.ask("tools/call", {"name": "use_tool", "arguments": using("dev", "one", tool, arguments)})
+
+    def leave(self) -> int:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(timeout=2 * SHUTDOWN)
+
+    def _start(self, method: str, params: Json) -> None:
+        self._last_id += 1
+        self.say({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
+
+
+async def test_a_client_that_never_reads_stderr_holds_nothing_up(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    config = write_config(tmp_path, {"dev": {"one": scripted(log=str(log))}})
+    with HalfGoneClient(config, "--log-level", "debug", stderr=subprocess.PIPE) as client:
+        for _ in range(5):
+            assert text_of(client.use("stderr", {"text": "a line of complaint\n" * 20_000})) == "written"
+        assert client.leave() == 0
+    await assert_all_gone(log)
+
+
+async def test_a_client_that_reads_stderr_late_learns_how_much_it_missed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    config = write_config(tmp_path, {"dev": {"one": scripted(log=str(log))}})
+    with HalfGoneClient(config, "--log-level", "debug", stderr=subprocess.PIPE) as client:
+        client.use("stderr", {"text": "a line of complaint\n" * 100_000})
+        client.use("echo", {})
+        assert client.process.stdin is not None
+        assert client.process.stderr is not None
+        client.process.stdin.close()
+        said = client.process.stderr.read().decode()
+        assert client.process.wait(timeout=2 * SHUTDOWN) == 0
+    complaints, (dropped,) = said.count("a line of complaint"), re.findall(r"(\d+) log lines were dropped", said)
+    assert complaints + int(dropped) >= 100_000
+    await assert_all_gone(log)
+
+
+async def test_a_client_that_closed_stderr_gets_its_answers(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    config = write_config(tmp_path, {"dev": {"one": scripted(log=str(log))}})
+    shell = ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh"]
+    async with WireClient.spawn([*shell, *workbench(config), "--log-level", "debug"]) as client:
+        await opened(client, "dev")
+        assert text_of(await used(client, "dev", "one", "stderr", {"text": "complaint\n"})) == "written"
+        await used(client, "dev", "one", "crash")
+        assert text_of(await used(client, "dev", "one", "echo")) == "{}"
+    assert (client.returncode, client.noise, client.stderr) == (0, [], "")
+    await assert_all_gone(log)
+
+
+@pytest.mark.parametrize("how", ["stdin", "SIGTERM"])
+async def test_a_client_that_closed_our_stdout_does_not_keep_the_workbench_from_ending(
+    tmp_path: Path, how: str
+) -> None:
+    log = tmp_path / "log"
+    config = write_config(tmp_path, {"dev": {"one": scripted(log=str(log))}})
+    with HalfGoneClient(config) as client:
+        client.start_call("hang", {})
+        await logged(log, event="executed", tool="hang")
+        assert client.process.stdout is not None
+        client.process.stdout.close()
+        for _ in range(3):
+            client.start_call("big", {"n": 3_000_000})
+        await logged(log, event="executed", tool="big", count=3)
+        if how == "SIGTERM":
+            client.process.terminate()
+        assert client.leave() == 0
+    await assert_all_gone(log)
+
+
+@pytest.mark.parametrize("how", ["stdin", "SIGTERM"])
+async def test_a_client_that_stopped_reading_does_not_keep_the_workbench_from_ending(tmp_path: Path, how: str) -> None:
+    log = tmp_path / "log"
+    config = write_config(tmp_path, {"dev": {"one": scripted(log=str(log), **STUBBORN)}})
+    with HalfGoneClient(config) as client:
+        for _ in range(5):
+            client.start_call("big", {"n": 3_000_000})
+        await logged(log, event="executed", tool="big", count=5)
+        if how == "SIGTERM":
+            client.process.terminate()
+        assert client.leave() == 0
+    await assert_all_gone(log)
 
 
 # Standard input and output of other kinds.
