@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _run(argv: Sequence[str]) -> int:
-    args = _parser(_command_in(argv)).parse_args(argv)
+    args = _parsed(argv)
     if args.command is None:
         return _serve(args)
     log_to_stderr(args.log_level, Redactor(()), default=COMMAND_LOG_LEVEL)
@@ -57,6 +57,17 @@ def _run(argv: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a character that the terminal lacks must not end a command
             stream.reconfigure(errors="backslashreplace")
     return int(_module(args.command).run(args))
+
+
+def _parsed(argv: Sequence[str]) -> argparse.Namespace:
+    parser = _parser(_command_in(argv))
+    args, rest = parser.parse_known_args(argv)
+    # argparse gives no word to a list of them that stands after an option: `call BOX SERVER TOOL --json key=value`.
+    if rest and (any(word.startswith("-") for word in rest) or "arguments" not in args):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        args.arguments += rest
+    return args
 
 
 def _command_in(argv: Sequence[str]) -> str | None:
