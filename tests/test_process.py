@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from plain_client import PlainClient
 from toolboxes import opened, serving, used, using
 from wire import Era, Json, WireClient, assert_gone, logged, read_log, scripted, text_of, workbench, write_config
 
@@ -140,75 +141,27 @@ async def test_the_workbench_ends_while_a_server_is_left_alone_after_failures(tm
 # A client that is half gone.
 
 
-class HalfGoneClient:
-    """A client that may stop reading, or never read at all, what the workbench writes."""
-
-    def __init__(self, config: Path, *options: str, stderr: int | None = None) -> None:
-        command = [*workbench(config), *options]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
-        self._last_id = 0
-
-    def __enter__(self) -> "HalfGoneClient":
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-        self.ask("initialize", hello)
-        self.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        self.ask("tools/call", {"name": "open_toolbox", "arguments": {"toolbox_name": "dev"}})
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
-        self.process.wait()
-
-    def say(self, message: Json) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def start_call(self, tool: str, arguments: Json) -> None:
-        self._start("tools/call", {"name": "use_tool", "arguments": using("dev", "one", tool, arguments)})
-
-    def ask(self, method: str, params: Json) -> Json:
-        self._start(method, params)
-        assert self.process.stdout is not None
-        answer = json.loads(self.process.stdout.readline())
-        assert answer["id"] == self._last_id
-        return answer["result"]
-
-    def use(self, tool: str, arguments: Json) -> Json:
-        return self.ask("tools/call", {"name": "use_tool", "arguments": using("dev", "one", tool, arguments)})
-
-    def leave(self) -> int:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        return self.process.wait(timeout=2 * SHUTDOWN)
-
-    def _start(self, method: str, params: Json) -> None:
-        self._last_id += 1
-        self.say({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
-
-
 async def test_a_client_that_never_reads_stderr_holds_nothing_up(tmp_path: Path) -> None:
     log = tmp_path / "log"
     config = write_config(tmp_path, {"dev": {"one": scripted(log=str(log))}})
-    with HalfGoneClient(config, "--log-level", "debug", stderr=subprocess.PIPE) as client:
+    with PlainClient(config, "--log-level", "debug", stderr=subprocess.PIPE) as client:
+        client.open("dev")
         for _ in range(5):
-            assert text_of(client.use("stderr", {"text": "a line of complaint\n" * 20_000})) == "written"
-        assert client.leave() == 0
+            assert text_of(client.use("dev", "one", "stderr", {"text": "a line of complaint\n" * 20_000})) == "written"
+        client.close_stdin()
+        assert client.process.wait(timeout=2 * SHUTDOWN) == 0
     await assert_all_gone(log)
 
 
 async def test_a_client_that_reads_stderr_late_learns_how_much_it_missed(tmp_path: Path) -> None:
     log = tmp_path / "log"
     config = write_config(tmp_path, {"dev": {"one": scripted(log=str(log))}})
-    with HalfGoneClient(config, "--log-level", "debug", stderr=subprocess.PIPE) as client:
-        client.use("stderr", {"text": "a line of complaint\n" * 100_000})
-        client.use("echo", {})
-        assert client.process.stdin is not None
+    with PlainClient(config, "--log-level", "debug", stderr=subprocess.PIPE) as client:
+        client.open("dev")
+        client.use("dev", "one", "stderr", {"text": "a line of complaint\n" * 100_000})
+        client.use("dev", "one", "echo")
         assert client.process.stderr is not None
-        client.process.stdin.close()
+        client.close_stdin()
         said = client.process.stderr.read().decode()
         assert client.process.wait(timeout=2 * SHUTDOWN) == 0
     complaints, (dropped,) = said.count("a line of complaint"), re.findall(r"(\d+) log lines were dropped", said)
@@ -235,17 +188,18 @@ async def test_a_client_that_closed_our_stdout_does_not_keep_the_workbench_from_
 ) -> None:
     log = tmp_path / "log"
     config = write_config(tmp_path, {"dev": {"one": scripted(log=str(log))}})
-    with HalfGoneClient(config) as client:
-        client.start_call("hang", {})
+    with PlainClient(config) as client:
+        client.open("dev")
+        client.start_use("dev", "one", "hang")
         await logged(log, event="executed", tool="hang")
-        assert client.process.stdout is not None
-        client.process.stdout.close()
+        client.close_stdout()
         for _ in range(3):
-            client.start_call("big", {"n": 3_000_000})
+            client.start_use("dev", "one", "big", {"n": 3_000_000})
         await logged(log, event="executed", tool="big", count=3)
         if how == "SIGTERM":
             client.process.terminate()
-        assert client.leave() == 0
+        client.close_stdin()
+        assert client.process.wait(timeout=2 * SHUTDOWN) == 0
     await assert_all_gone(log)
 
 
@@ -253,13 +207,15 @@ async def test_a_client_that_closed_our_stdout_does_not_keep_the_workbench_from_
 async def test_a_client_that_stopped_reading_does_not_keep_the_workbench_from_ending(tmp_path: Path, how: str) -> None:
     log = tmp_path / "log"
     config = write_config(tmp_path, {"dev": {"one": scripted(log=str(log), **STUBBORN)}})
-    with HalfGoneClient(config) as client:
+    with PlainClient(config) as client:
+        client.open("dev")
         for _ in range(5):
-            client.start_call("big", {"n": 3_000_000})
+            client.start_use("dev", "one", "big", {"n": 3_000_000})
         await logged(log, event="executed", tool="big", count=5)
         if how == "SIGTERM":
             client.process.terminate()
-        assert client.leave() == 0
+        client.close_stdin()
+        assert client.process.wait(timeout=2 * SHUTDOWN) == 0
     await assert_all_gone(log)
 
 
