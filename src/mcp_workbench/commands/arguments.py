@@ -122,18 +122,26 @@ def _guessed(text: str) -> Any:
 
 
 def _read_json(text: str) -> object:
-    def refuse(constant: str) -> object:
-        raise ValueError(f"{constant} is not JSON")
+    """Read JSON, and nothing that Python would take for it.
 
+    Raises:
+        ValueError: It is none.
+    """
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text, parse_constant=_finite, parse_float=_finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
+def _finite(text: str) -> float:
+    if math.isfinite(value := float(text)):
+        return value
+    raise ValueError(f"{text} is not a number in JSON")
+
+
 def _number(text: str) -> float | int:
     value = _read_json(text)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(text)
     return value
 
