@@ -436,6 +436,14 @@ async def test_a_repeated_state_is_an_error_and_touches_no_call(log: Path) -> No
     assert len(received_by_server(log, "tools/call")) == 1
 
 
+async def test_a_modern_servers_question_that_nobody_answers_holds_nothing(log: Path) -> None:
+    async with opened(log, "modern", "modern") as client:
+        await paused(client)
+        assert text_of(await client.call_tool("use_tool", use("echo"))) == "{}"
+    assert len(received_by_server(log, "tools/call")) == 2
+    assert not received_by_server(log, "notifications/cancelled")
+
+
 async def test_a_modern_server_judges_its_own_repeated_state(log: Path) -> None:
     async with opened(log, "modern", "modern") as client:
         client.on_request["elicitation/create"] = _named
@@ -514,6 +522,22 @@ async def test_a_client_that_never_answers_can_still_cancel_its_call(log: Path, 
         assert text_of(await client.call_tool("use_tool", use("echo"))) == "{}"
 
 
+@pytest.mark.parametrize("server_era", ERAS)
+async def test_a_client_that_leaves_while_it_is_asked_gives_its_call_up(log: Path, server_era: Era) -> None:
+    async def never(_params: Json) -> Json:
+        await client.close_stdin()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with opened(log, "legacy", server_era) as client:
+        client.on_request["elicitation/create"] = never
+        await client.start_call("use_tool", use("ask"))
+        assert await client.wait_exit() == 0
+    # A modern server is owed nothing between two rounds.
+    assert answered_to_server(log) == ([{"action": "cancel"}] if server_era == "legacy" else [])
+    assert len(received_by_server(log, "tools/call")) == 1
+
+
 async def test_a_server_that_dies_while_its_question_is_open_fails_the_call_at_once(log: Path) -> None:
     async with opened(log, "legacy", "legacy") as client:
 
@@ -526,6 +550,22 @@ async def test_a_server_that_dies_while_its_question_is_open_fails_the_call_at_o
         result = await client.call_tool("use_tool", use("ask"))
         assert result["isError"] is True
         assert text_of(result).startswith("Error executing tool 'ask' in server 'asker' (toolbox 'dev'): ")
+        assert text_of(await client.call_tool("use_tool", use("echo"))) == "{}"
+
+
+async def test_a_modern_server_that_dies_while_the_client_is_asked_for_it_fails_the_call_and_lives_again(
+    log: Path,
+) -> None:
+    async def late(_params: Json) -> Json:
+        await _kill(log)
+        return NAMED
+
+    async with opened(log, "legacy", "modern") as client:
+        client.on_request["elicitation/create"] = late
+        result = await client.call_tool("use_tool", use("ask"))
+        assert result["isError"] is True
+        assert text_of(result).startswith("Error executing tool 'ask' in server 'asker' (toolbox 'dev'): ")
+        assert len(received_by_server(log, "tools/call")) == 1
         assert text_of(await client.call_tool("use_tool", use("echo"))) == "{}"
 
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 import anyio
 import anyio.abc
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
+from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
 
 from mcp_workbench import wire
 from mcp_workbench.caller import Ask, Caller
@@ -146,7 +146,10 @@ async def _answer_for_legacy(call: ToolCall, key: str, ask: Ask) -> None:
         try:
             question.answer(await ask(question.method, question.params))
         except MCPError as refusal:
-            question.refuse(refusal.code, refusal.error.message, refusal.error.data)
+            if refusal.code == CONNECTION_CLOSED:  # the client left; it refused nothing
+                question.give_up()
+            else:
+                question.refuse(refusal.code, refusal.error.message, refusal.error.data)
 
 
 def _live_questions(pause: Pause, declared: Mapping[str, Any]) -> dict[str, tuple[str, JSONObject]]:
