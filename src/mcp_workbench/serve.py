@@ -32,17 +32,20 @@ def _occupy_standard_descriptors() -> None:
 
 
 def _build(loaded: LoadedConfig) -> "MCPServer[None]":
-    """Import the SDK and make the server, without looking for garbage meanwhile.
+    """Import the SDK and make the server, without looking for garbage meanwhile, and without rich.
 
     Imports only add objects that stay, and looking through them again and again is a tenth of the time to start.
-    Frozen, they are not looked through later either.
+    Frozen, they are not looked through later either. An `MCPServer` would set up logging with rich where there is any:
+    ours is set up already, and every start would pay for the import.
     """
     gc.disable()
+    sys.modules["rich"] = None  # pyright: ignore[reportArgumentType] - how Python is told that there is no such module
     try:
         from mcp_workbench.server import Workbench
 
         return Workbench(loaded).server()
     finally:
+        del sys.modules["rich"]
         gc.freeze()
         gc.enable()
 
