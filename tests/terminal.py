@@ -46,9 +46,10 @@ async def run(*words: str, cwd: Path, env: Mapping[str, str] | None = None) -> F
 class Terminal:
     """A command in a terminal, and all that it has shown there."""
 
-    def __init__(self, process: anyio.abc.Process) -> None:
+    def __init__(self, process: anyio.abc.Process, keyboard: int) -> None:
         self.process = process
         self.raw = ""
+        self._keyboard = keyboard
 
     @property
     def text(self) -> str:
@@ -63,6 +64,9 @@ class Terminal:
         """Wait until a text has been shown."""
         with anyio.fail_after(PATIENCE):
             await eventually(lambda: text in self.text)
+
+    def type(self, line: str) -> None:
+        os.write(self._keyboard, line.encode() + b"\n")
 
     def interrupt(self) -> None:
         """Do what Ctrl-C does."""
@@ -93,7 +97,7 @@ async def terminal(
         )  # fmt: skip
     finally:
         os.close(theirs)
-    shown = Terminal(process)
+    shown = Terminal(process, ours)
     try:
         async with anyio.create_task_group() as reading:
             reading.start_soon(_read, ours, shown)

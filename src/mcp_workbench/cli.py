@@ -74,7 +74,10 @@ def _command_in(argv: Sequence[str]) -> str | None:
     """The first word that is neither an option nor the value of one."""
     words = _shared_options(None)
     words.add_argument("command", nargs="?")
-    return words.parse_known_args(argv)[0].command
+    try:
+        return words.parse_known_args(argv)[0].command
+    except argparse.ArgumentError:  # the parser that knows everything will say so
+        return None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -110,7 +113,7 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
 
 
 def _shared_options(default: str | None) -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(add_help=False)
+    options = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     options.add_argument(
         "--config",
         metavar="PATH",

@@ -106,9 +106,8 @@ class _Demo:
     async def _use_tool(self, client: Client, tool: str, arguments: dict[str, Any]) -> None:
         identifier = {"toolbox": _TOOLBOX, "server": _SERVER, "tool": tool}
         self._step(f"The model uses {tool}.")
-        self._say(f'use_tool {{"tool": {json.dumps(identifier)},')
-        self._say(f'          "arguments": {json.dumps(arguments)}}}')
         request = {"tool": identifier, "arguments": arguments}
+        self._say(f"use_tool {json.dumps(request)}")
         result = await client.call_tool("use_tool", request, progress_callback=self._progress)
         self._quote(_text(result))
 
@@ -127,12 +126,17 @@ class _Demo:
         self._out.print(f"\n[bold cyan]{self._steps}. {escape(title)}[/]")
 
     def _say(self, text: str) -> None:
-        self._out.print(f"   {escape(text)}")
+        self._print_indented(text, 3)
 
     def _quote(self, text: str) -> None:
-        wrap = textwrap.TextWrapper(self._out.width - 2, initial_indent=" " * 5, subsequent_indent=" " * 7)
         for line in text.splitlines():
-            self._out.print(Text(wrap.fill(line), style="green"))
+            self._print_indented(line, 5, "green")
+
+    def _print_indented(self, line: str, columns: int, style: str = "") -> None:
+        wrap = textwrap.TextWrapper(
+            self._out.width - 2, initial_indent=" " * columns, subsequent_indent=" " * (columns + 2)
+        )
+        self._out.print(Text(wrap.fill(line), style=style))
 
 
 _NEXT = {

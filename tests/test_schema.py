@@ -1,0 +1,90 @@
+"""`mcp-workbench schema`: what an editor is told of the config file is what the workbench reads."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from mcp_workbench.commands.schema import config_schema
+from mcp_workbench.config import ServerConfig, ToolboxConfig, WorkbenchConfig
+from mcp_workbench.config_file import parse_config
+from mcp_workbench.errors import ConfigError
+from terminal import run
+from wire import Json
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parent.parent
+SCHEMA = config_schema()
+KEYS = {
+    "top": sorted(WorkbenchConfig.known_keys()),
+    "toolbox": sorted(ToolboxConfig.known_keys()),
+    "server": sorted(ServerConfig.known_keys()),
+}
+
+
+async def test_the_command_prints_it(tmp_path: Path) -> None:
+    done = await run("schema", cwd=tmp_path)
+    assert (json.loads(done.out), done.err, done.status) == (SCHEMA, "", 0)
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("name", ["workbench-config.example.json", "workbench-config.test.json"])
+def test_the_configs_of_the_repository_satisfy_it(name: str) -> None:
+    jsonschema.validate(json.loads((ROOT / name).read_text(encoding="utf-8")), SCHEMA)
+
+
+def test_every_key_of_the_readme_is_in_it() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    config_section = readme[readme.index("## The config file") : readme.index("### Variables")]
+    rows = re.findall(r"^\| (`.*?`) \|", config_section, re.MULTILINE)
+    documented = {key for row in rows for key in re.findall("`(.+?)`", row)}
+    assert documented == {*KEYS["toolbox"], *KEYS["server"]}
+    assert documented == {
+        *SCHEMA["$defs"]["ToolboxConfig"]["properties"],
+        *SCHEMA["$defs"]["ServerConfig"]["properties"],
+    }
+
+
+def config_with(place: str, key: str) -> Json:
+    """A valid config, but for an additional key in one of its objects."""
+    server: Json = {"command": "x", "disabled": False}
+    toolbox: Json = {"description": "x", "mcpServers": {"s": server}}
+    config: Json = {"toolboxes": {"t": toolbox}}
+    {"top": config, "toolbox": toolbox, "server": server}[place][key] = None
+    return config
+
+
+def misspellings(key: str) -> Iterator[str]:
+    yield key.lower()
+    yield key.upper()
+    yield re.sub("([A-Z])", r"_\1", key).lower()
+    yield re.sub("([A-Z])", r"-\1", key).lower()
+    yield key.removesuffix("s") if key.endswith("s") else key + "s"
+
+
+@pytest.mark.parametrize(
+    ("place", "key"),
+    [
+        (place, wrong)
+        for place, keys in KEYS.items()
+        for key in keys
+        for wrong in sorted({*misspellings(key)} - {*keys})
+    ],
+)
+def test_a_misspelt_key_is_refused_by_the_editor_as_by_the_workbench(place: str, key: str) -> None:
+    config = config_with(place, key)
+    with pytest.raises(ConfigError, match="did you mean"):
+        parse_config(json.dumps(config), "c.json", {})
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(config, SCHEMA)
+
+
+@pytest.mark.parametrize("key", ["alwaysAllow", "timeout", "description", "_toolFilter", "$schema", "somethingElse"])
+def test_keys_of_other_clients_and_comments_are_allowed_by_both(key: str) -> None:
+    config = config_with("server", key)
+    parse_config(json.dumps(config), "c.json", {})
+    jsonschema.validate(config, SCHEMA)
