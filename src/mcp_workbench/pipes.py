@@ -137,8 +137,9 @@ class PipeWriter:
                 self._more = anyio.Event()
                 await self._more.wait()
             await self._send_first()
-            self._progressed.set()
-            self._progressed = anyio.Event()
+            if self._backlog_bytes <= _BACKLOG:  # nobody waits for less
+                self._progressed.set()
+                self._progressed = anyio.Event()
 
     def give_up(self) -> None:
         """Drop what was not sent, and let go whoever waits for it."""

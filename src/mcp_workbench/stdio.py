@@ -44,9 +44,13 @@ class MessageWriter:
         self._writer = writer
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Write one message."""
-        self._writer.write(_encode(item.message))
+        """Write one message, once a client that reads slowly has caught up.
+
+        Waiting comes first: whoever waited for what it has written already would wait for everyone else's as well, and
+        under a steady flood no call would ever end.
+        """
         await self._writer.drain()
+        self._writer.write(_encode(item.message))
 
     async def aclose(self) -> None:
         """Nothing to close: the descriptor is not ours."""
