@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 import anyio
 from mcp_types import INVALID_REQUEST
@@ -113,7 +114,8 @@ class Link:
         self._process = process
         self._on_news = on_news
         self._tokens = 0
-        self._questions: dict[int | str, Question] = {}
+        self._questions: WeakValueDictionary[int | str, Question] = WeakValueDictionary()
+        """The questions that calls still hold, by id."""
         self._changes = 0
         self._changes_read = 0
         self._changed = anyio.Event()

@@ -44,13 +44,20 @@ class Resumption:
     retry: Retry | None
 
 
+@dataclass(frozen=True)
+class _Parked:
+    call: ToolCall
+    waiting: anyio.CancelScope
+    """Ends the wait for its client."""
+
+
 class Parking:
     """The calls of legacy servers that wait for a modern client to come back."""
 
     def __init__(self, tasks: anyio.abc.TaskGroup, patience: float = PATIENCE) -> None:
         self._tasks = tasks
         self._patience = patience
-        self._calls: dict[str, ToolCall] = {}
+        self._calls: dict[str, _Parked] = {}
 
     async def converse(self, call: ToolCall) -> JSONObject:
         """Bring a call to its result, or to a pause for its client to hold; raises like `ToolCall.next`."""
@@ -80,33 +87,35 @@ class Parking:
         answers = dict(caller.answers or {})
         if "call" not in state:
             return Resumption(None, Retry(answers, state.get("server")))
-        call = self._calls.get(state["call"])
-        if call is None:
+        parked = self._calls.get(state["call"])
+        if parked is None:
             raise MCPError(INVALID_PARAMS, "This question is no longer open: it was answered, or waited too long")
-        _refuse_misfits(call, answers)
+        _refuse_misfits(parked.call, answers)
         del self._calls[state["call"]]
-        call.resume(answers, caller)
-        return Resumption(call, None)
+        parked.waiting.cancel()
+        parked.call.resume(answers, caller)
+        return Resumption(parked.call, None)
 
     def close(self) -> None:
         """Give every parked call up: their servers get a cancelled answer."""
         calls, self._calls = self._calls, {}
-        for call in calls.values():
-            call.close("the workbench is shutting down")
+        for parked in calls.values():
+            parked.call.close("the workbench is shutting down")
 
     def _hand_over(self, call: ToolCall, pause: Pause) -> JSONObject:
         if call.link.greeting.modern:
             return {**pause.result, "requestState": wire.compact({"server": pause.server_state})}
         key = uuid.uuid4().hex
-        self._calls[key] = call
-        self._tasks.start_soon(self._expire, key)
+        self._calls[key] = parked = _Parked(call, anyio.CancelScope())
+        self._tasks.start_soon(self._expire, key, parked)
         return {**pause.result, "requestState": wire.compact({"call": key})}
 
-    async def _expire(self, key: str) -> None:
-        await anyio.sleep(self._patience)
-        if call := self._calls.pop(key, None):
-            logger.warning("%s: gave up a call whose question nobody answered", call.tool)
-            call.close("nobody answered its question")
+    async def _expire(self, key: str, parked: _Parked) -> None:
+        with parked.waiting:
+            await anyio.sleep(self._patience)
+        if self._calls.pop(key, None) is not None:
+            logger.warning("%s: gave up a call whose question nobody answered", parked.call.tool)
+            parked.call.close("nobody answered its question")
 
 
 async def _answer_live(call: ToolCall, pause: Pause, ask: Ask, rounds: int) -> None:
