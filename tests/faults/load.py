@@ -112,6 +112,11 @@ def _says(text: str) -> Callable[[Request, Json], bool]:
     return lambda _request, result: _text(result) == text
 
 
+def _accepted(rounds: list[Json]) -> list[str]:
+    """What the client answered, round by round."""
+    return [answer["content"]["name"] for answers in rounds for answer in answers.values()]
+
+
 def _never(_request: Request, _result: Json) -> bool:
     return False
 
@@ -126,13 +131,19 @@ EXPECTED: dict[str, Callable[[Request, Json], bool]] = {
     "double": _says("first"),
     "big": lambda request, result: len(_text(result)) == request.arguments["n"],
     "stderr": _says("written"),
+    "ask": lambda request, result: _accepted(json.loads(_text(result))) == [request.token],
     **dict.fromkeys(("crash", "hang", "wrong_id", "error", "fail"), _never),
 }
 
 _WEIGHTS = {
     "echo": 50, "add": 15, "slow": 12, "progress": 4, "raw": 5, "fail": 2, "error": 2, "big": 1, "stderr": 2,
-    "double": 1, "raw_line": 2, "wrong_id": 0.5, "hang": 0.5, "crash": 0.3,
+    "double": 1, "raw_line": 2, "wrong_id": 0.5, "hang": 0.5, "crash": 0.3, "ask": 4,
 }  # fmt: skip
+
+
+async def answer(question: Json) -> Json:
+    """Answer a question with what it says: the token of the call that asked."""
+    return {"action": "accept", "content": {"name": question["message"]}}
 
 
 class CallMaker:
@@ -168,7 +179,7 @@ class CallMaker:
                 return {"result": {"resultType": "complete", "content": [{"type": "text", "text": token}]}}
             case "fail":
                 return {"text": token}
-            case "error":
+            case "error" | "ask":
                 return {"message": token}
             case "big":
                 return {"n": chance.randint(1, 300_000)}

@@ -1,6 +1,6 @@
 """The fault run: one client, a real workbench, many servers that keep breaking, and not one call lost.
 
-    uv run python tests/faults/run.py --seconds 120 --seed 7 --servers 20
+    uv run python tests/faults/run.py --seconds 120 --seed 7 --servers 20 --era modern
 
 Prints a table; the exit status is 1 when a call was lost, delivered to the wrong caller, executed twice or failed with
 the wrong sentence, when a server did not come back, or when processes, descriptors or memory grew.
@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import anyio
 import psutil
@@ -23,8 +24,8 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, as pytest runs it with tests/ on the path
 
 from faults.chaos import Chaos
-from faults.load import CallMaker, Request, Tally, Target
-from wire import Json, ServerGoneError, WireClient, children_of, scripted, workbench, write_config
+from faults.load import CallMaker, Request, Tally, Target, answer
+from wire import Era, Json, RpcError, ServerGoneError, WireClient, children_of, scripted, workbench, write_config
 
 IN_FLIGHT = 300
 CALL_TIMEOUT = 2.0
@@ -33,7 +34,8 @@ ANSWER_WITHIN = 30.0
 
 WELL_AGAIN_WITHIN = 90.0
 ERAS = ("legacy", "modern", "dual", "legacy-exits")
-MEMORY_TOLERANCE = 24 * 1024 * 1024
+MEMORY_TOLERANCE = 16 * 1024 * 1024
+OPENERS = 3
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,13 @@ class Report:
     """The outcome of a run."""
 
     seed: int
+    era: Era
     seconds: float
     tally: Tally
     faults: Counter[str]
     executed_twice: int
     servers: int
+    starts: int
     well_again: int
     before: Resources
     after: Resources
@@ -79,6 +83,7 @@ class Report:
     def rows(self) -> Iterator[tuple[str, str]]:
         tally, before, after = self.tally, self.before, self.after
         yield "seed", str(self.seed)
+        yield "the client's era", self.era
         yield "seconds", f"{self.seconds:g}"
         yield "faults", ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items()))
         yield "calls", f"{tally.sent} ({tally.sent / self.seconds:.0f} per second)"
@@ -91,6 +96,7 @@ class Report:
         yield "delivered to the wrong caller", str(tally.misdelivered)
         yield "executed twice", str(self.executed_twice)
         yield "servers well again at the end", f"{self.well_again} of {self.servers}"
+        yield "server starts", str(self.starts)
         yield "server processes", f"{before.processes} → {after.processes}"
         yield "file descriptors", f"{before.descriptors} → {after.descriptors}"
         yield "resident memory", f"{_megabytes(before.memory)} → {_megabytes(after.memory)}"
@@ -111,14 +117,17 @@ class FaultRun:
         self._chance = chance
         self._ending = False
 
-    async def storm(self, seconds: float, chaos: Chaos, toolboxes: list[str]) -> None:
+    async def storm(self, seconds: float, toolboxes: list[str], chaos: Chaos | None = None) -> None:
         """Keep hundreds of calls in flight while harm is done; ends when every call has its answer."""
+        self._ending = False
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(chaos.run)
+            if chaos is not None:
+                tasks.start_soon(chaos.run)
             async with anyio.create_task_group() as callers:
                 for _ in range(IN_FLIGHT):
                     callers.start_soon(self._call_until_the_end)
-                callers.start_soon(self._open_until_the_end, toolboxes)
+                for _ in range(OPENERS):
+                    callers.start_soon(self._open_until_the_end, toolboxes)
                 await anyio.sleep(seconds)
                 self._ending = True
             tasks.cancel_scope.cancel()
@@ -134,11 +143,21 @@ class FaultRun:
             self.tally.cancelled += 1
             return False
         try:
-            self.tally.judge(request, await handle.wait(ANSWER_WITHIN))
+            self.tally.judge(request, await self._final_result(request, await handle.wait(ANSWER_WITHIN)))
         except (TimeoutError, ServerGoneError):
             self.tally.lost += 1
             self.tally.violations.append(f"{request.tool} {request.token} on {request.target} got no answer")
+        except RpcError as error:
+            self.tally.violations.append(f"{request.tool} {request.token} got a protocol error: {error}")
         return self.tally.correct > correct_before
+
+    async def _final_result(self, request: Request, result: Json) -> Json:
+        """The result of a call, after a modern client has answered what it asked."""
+        while result.get("resultType") == "input_required":
+            retry = {"name": "use_tool", "arguments": request.use_tool, **await self._client.answers_to(result)}
+            handle = await self._client.start_request("tools/call", retry)
+            result = await handle.wait(ANSWER_WITHIN)
+        return result
 
     async def well_again(self, target: Target) -> bool:
         """Whether a server answers before long, now that nobody harms it."""
@@ -165,7 +184,7 @@ class FaultRun:
             await anyio.sleep(0.5)
 
 
-async def fault_run(directory: Path, *, seconds: float, seed: int, servers: int) -> Report:
+async def fault_run(directory: Path, *, seconds: float, seed: int, servers: int, era: Era = "legacy") -> Report:
     """Run it all in a directory of its own."""
     chance = random.Random(seed)
     targets = [Target(f"box{number % 4}", f"server{number}") for number in range(servers)]
@@ -177,21 +196,32 @@ async def fault_run(directory: Path, *, seconds: float, seed: int, servers: int)
         idle = {"idleTimeout": 0.3} if number % 10 == 9 else {}
         entry = script | {"callTimeout": CALL_TIMEOUT, "connectTimeout": 10} | idle
         toolboxes.setdefault(target.toolbox, {})[target.server] = entry
-    config = write_config(directory, toolboxes)
-    async with WireClient.spawn(workbench(config), close_within=15) as client:
+    command = workbench(write_config(directory, toolboxes))
+    asked: Json = {"elicitation": {}}
+    async with WireClient.spawn(command, era=era, capabilities=asked, close_within=15) as client:
         client.patience = ANSWER_WITHIN
+        client.on_request["elicitation/create"] = answer
         for toolbox in toolboxes:
             await client.call_tool("open_toolbox", {"toolbox_name": toolbox})
         maker = CallMaker(chance, targets)
-        await _use_all(FaultRun(client, maker, chance), targets)
+        await _warm_up(FaultRun(client, maker, chance), seconds / 8, targets, list(toolboxes))
         before = Resources.of(client.pid)
         run = FaultRun(client, maker, chance)
         chaos = Chaos(chance, client.pid, fail_files)
-        await run.storm(seconds, chaos, list(toolboxes))
+        await run.storm(seconds, list(toolboxes), chaos)
         well_again = await _use_all(run, targets)
         after = Resources.of(client.pid)
-    executed_twice = _check_executions(run.tally, list(logs.values()))
-    return Report(seed, seconds, run.tally, chaos.done, executed_twice, servers, well_again, before, after)
+    events = [event for log in logs.values() for event in _events(log)]
+    executed_twice = _check_executions(run.tally, events)
+    starts = sum(event["event"] == "start" for event in events)
+    return Report(seed, era, seconds, run.tally, chaos.done, executed_twice, servers, starts, well_again, before, after)
+
+
+async def _warm_up(run: FaultRun, seconds: float, targets: list[Target], toolboxes: list[str]) -> None:
+    """Work without harm first, so that what grows later is not what any work takes."""
+    await run.storm(seconds, toolboxes)
+    await _use_all(run, targets)
+    assert not run.tally.violations, run.tally.violations
 
 
 async def _use_all(run: FaultRun, targets: list[Target]) -> int:
@@ -210,10 +240,12 @@ async def _use_all(run: FaultRun, targets: list[Target]) -> int:
     return len(answered)
 
 
-def _check_executions(tally: Tally, logs: list[Path]) -> int:
+def _check_executions(tally: Tally, events: list[Json]) -> int:
     """Compare what the servers did with what their callers were told; how many calls ran twice."""
-    executed = Counter(token for log in logs for token in _executed_tokens(log))
-    twice = [token for token, count in executed.items() if count > 1]
+    executed = Counter(event["token"] for event in events if event["event"] == "executed")
+    # A modern server that asks is called once more with the answer, and knows by its own state that it was.
+    again = Counter(event["token"] for event in events if event["event"] == "executed" and event["again"])
+    twice = [token for token, count in executed.items() if again[token] > 1 or count - again[token] > 1]
     tally.violations += [f"{token} was executed {executed[token]} times" for token in twice]
     tally.violations += [f"{token} was answered but never executed" for token in tally.answered_tokens - set(executed)]
     told_otherwise = tally.refused_tokens & set(executed)
@@ -221,14 +253,11 @@ def _check_executions(tally: Tally, logs: list[Path]) -> int:
     return len(twice)
 
 
-def _executed_tokens(log: Path) -> Iterator[str]:
-    if not log.exists():
-        return
-    for line in log.read_bytes().split(b"\n"):
-        if b'"event": "executed"' in line and line.endswith(b"}"):  # a killed server may leave half a line
-            event = json.loads(line)
-            if event["event"] == "executed":
-                yield event["token"]
+def _events(log: Path) -> Iterator[Json]:
+    """The starts and executions that a server logged; one that was killed may have left half a line."""
+    for line in log.read_bytes().split(b"\n") if log.exists() else ():
+        if line.startswith((b'{"event": "executed"', b'{"event": "start"')) and line.endswith(b"}"):
+            yield json.loads(line)
 
 
 def _megabytes(size: int) -> str:
@@ -240,13 +269,20 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
     parser.add_argument("--servers", type=int, default=20)
+    parser.add_argument("--era", choices=get_args(Era), default="legacy", help="the protocol era of the client")
     options = parser.parse_args()
     sys.stdout.write(f"seed {options.seed}\n")
     sys.stdout.flush()
     with tempfile.TemporaryDirectory(prefix="workbench-faults-") as directory:
 
         async def run() -> Report:
-            return await fault_run(Path(directory), seconds=options.seconds, seed=options.seed, servers=options.servers)
+            return await fault_run(
+                Path(directory),
+                seconds=options.seconds,
+                seed=options.seed,
+                servers=options.servers,
+                era=options.era,
+            )
 
         report = anyio.run(run)
     sys.stdout.write(str(report))

@@ -325,7 +325,9 @@ class Call:
     def run(self) -> Json:
         if not any(tool["name"] == self.name for tool in self.server.tools):
             raise RpcError(-32602, f"Unknown tool: {self.name}")
-        self.server.wire.event("executed", tool=self.name, token=self.arguments.get("token"), id=self.request_id)
+        again = "requestState" in self.params
+        token = self.arguments.get("token")
+        self.server.wire.event("executed", tool=self.name, token=token, id=self.request_id, again=again)
         flood_stderr(self.server.options.get("stderr_flood", 0))
         verbatim, behaviour = (True, raw) if self.name == "raw" else (False, BEHAVIOURS.get(self.name, echo))
         result = behaviour(self)
