@@ -8,7 +8,6 @@ the wrong sentence, when a server did not come back, or when processes, descript
 
 import argparse
 import json
-import os
 import random
 import sys
 import tempfile
@@ -48,7 +47,8 @@ class Resources:
 
     @classmethod
     def of(cls, pid: int) -> "Resources":
-        return cls(len(children_of(pid)), len(os.listdir(f"/proc/{pid}/fd")), psutil.Process(pid).memory_info().rss)
+        process = psutil.Process(pid)
+        return cls(len(children_of(pid)), process.num_fds(), process.memory_info().rss)
 
 
 @dataclass(frozen=True)
