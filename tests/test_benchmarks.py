@@ -1,21 +1,71 @@
 """The benchmark can run; what it measures is for people to read, and no time is asserted."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchmarks.contenders import write_config
+
 RUN = Path(__file__).parent / "benchmarks" / "run.py"
 
+pytestmark = pytest.mark.benchmark
 
-@pytest.mark.benchmark
-def test_the_short_benchmark_measures_every_figure_with_its_reference() -> None:
-    done = subprocess.run(
-        [sys.executable, str(RUN), "--short", "--json"], capture_output=True, text=True, timeout=300, check=False
-    )
+
+def run(*options: str) -> str:
+    """What the benchmark prints with these options."""
+    command = [sys.executable, str(RUN), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout)
-    assert len(figures) >= 15
+    return done.stdout
+
+
+def rows(table: str) -> list[list[str]]:
+    """The cells of a Markdown table, without its head."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_the_short_benchmark_measures_every_figure_with_its_reference() -> None:
+    figures: list[dict[str, Any]] = json.loads(run("--short", "--json"))
+    assert len(figures) >= 17
     assert all(figure["values"]["workbench"] > 0 and figure["ratio"] > 0 for figure in figures)
+    assert {name for figure in figures for name in figure["values"]} == {
+        "bare",
+        "spawn only",
+        "direct",
+        "plain",
+        "workbench",
+    }
+
+
+def test_growth_has_a_line_for_more_servers_more_tools_and_larger_results() -> None:
+    steps = {(servers, tools, size) for servers, tools, size, *_ in rows(run("--growth", "--short"))}
+    assert {("1", "1", "10 B"), ("5", "1", "10 B"), ("1", "100", "10 B"), ("1", "1", "1,000,000 B")} <= steps
+
+
+def test_every_kind_of_call_is_looked_at_for_what_it_leaves_in_memory() -> None:
+    assert len(rows(run("--leaks", "--short"))) == 6
+
+
+def test_the_context_table_sets_each_server_beside_the_workbench_and_what_opening_adds(tmp_path: Path) -> None:
+    config = write_config(tmp_path / "workbench-config.json", servers=2, tools=3)
+    counted = {what: tools for what, tools, *_ in rows(run("--context", str(config)))}
+    assert counted == {
+        "directly: box/s0": "3",
+        "directly: box/s1": "3",
+        "**directly: all of them, always**": "6",
+        "**the workbench, always**": "2",
+        "the workbench: opening `box` adds": "6",
+    }
+
+
+@pytest.mark.pypi
+@pytest.mark.skipif(shutil.which("uv") is None, reason="uv is not installed")
+def test_other_programs_are_measured_in_the_same_run() -> None:
+    figures: list[dict[str, Any]] = json.loads(run("--peers", "--short", "--json"))
+    calls = next(figure["values"] for figure in figures if figure["what"] == "call, small, p50")
+    assert {"fastmcp", "pmcp", "workbench"} <= set(calls)

@@ -97,9 +97,9 @@ class Running:
         """The seconds of each of so many calls, one after the other."""
         return self.client.time_calls(calls, lambda number: self.params(number, size))
 
-    def rate(self, calls: int, in_flight: int) -> float:
+    def rate(self, calls: int, in_flight: int, size: int = 10) -> float:
         """Calls per second with so many always under way."""
-        return calls / self.client.time_flood(calls, in_flight, lambda number: self.params(number, 10))
+        return calls / self.client.time_flood(calls, in_flight, lambda number: self.params(number, size))
 
     def carries(self, size: int) -> bool:
         """Whether a result of this size arrives whole: some programs cut long ones."""
@@ -108,7 +108,7 @@ class Running:
 
 def start(contender: Contender, directory: Path, servers: int) -> RawClient:
     """Start a program and greet it."""
-    client = RawClient(contender.command(directory, servers), env=contender.env)
+    client = RawClient(contender.command(directory, servers), cwd=directory, env=contender.env)
     try:
         client.greet()
     except BaseException:

@@ -27,7 +27,18 @@ STEPS = [
     *(Step(size=size) for size in (1_000, 10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)),
 ]
 SHORT_STEPS = [Step(), Step(servers=5), Step(tools=100), Step(size=1_000_000)]
-HEAD = ["servers", "tools each", "result", "open ms", "ms per server", "call p50 ms", "µs per kB", "memory MB"]
+IN_FLIGHT = 10
+HEAD = [
+    "servers",
+    "tools each",
+    "result",
+    "open ms",
+    "ms per server",
+    "call p50 ms",
+    "µs per kB",
+    f"calls/s, {IN_FLIGHT} in flight",
+    "memory MB",
+]
 
 
 def growth_table(directory: Path, *, short: bool) -> str:
@@ -42,14 +53,22 @@ def _rows(directory: Path, steps: list[Step]) -> Generator[list[str]]:
             began = time.perf_counter()
             client.call("open_toolbox", {"toolbox_name": "box"})
             opened = (time.perf_counter() - began) * 1000
-            call = _call_ms(Running(WORKBENCH, client, step.servers), step.size)
+            bench = Running(WORKBENCH, client, step.servers)
+            call = _call_ms(bench, step.size)
+            rate = bench.rate(_calls(step.size), IN_FLIGHT, step.size)
             memory = client.memory() / MB
         per_kb = f"{call * 1000 / (step.size / 1000):.2f}" if step.size >= 1000 else ""
         counts = [f"{step.servers}", f"{step.tools}", f"{step.size:,} B"]
-        yield [*counts, f"{opened:.0f}", f"{opened / step.servers:.1f}", f"{call:.3f}", per_kb, f"{memory:.0f}"]
+        opening = [f"{opened:.0f}", f"{opened / step.servers:.1f}"]
+        yield [*counts, *opening, f"{call:.3f}", per_kb, f"{rate:,.0f}", f"{memory:.0f}"]
 
 
 def _call_ms(bench: Running, size: int) -> float:
-    calls = 300 if size < 100_000 else 20
+    calls = _calls(size)
     bench.time_calls(calls // 4, size)
     return middle(bench.time_calls(calls, size)) * 1000
+
+
+def _calls(size: int) -> int:
+    """Fewer of those that take long."""
+    return 300 if size <= 100_000 else 30

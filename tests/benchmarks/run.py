@@ -27,7 +27,7 @@ def main() -> None:
     args = parser().parse_args()
     with tempfile.TemporaryDirectory() as directory:
         if args.context:
-            show(context_table(CONFIG))
+            show(context_table(args.context, Path(directory)))
         elif args.growth:
             show(growth_table(Path(directory), short=args.short))
         elif args.leaks:
@@ -57,8 +57,11 @@ def parser() -> argparse.ArgumentParser:
     described.add_argument("--leaks", action="store_true", help="memory after some and after many calls of every kind")
     described.add_argument(
         "--context",
-        action="store_true",
-        help="what a model's context holds, by the servers of workbench-config.test.json",
+        nargs="?",
+        type=Path,
+        const=CONFIG,
+        metavar="CONFIG",
+        help="what a model's context holds with the servers of a config (default: workbench-config.test.json)",
     )
     return described
 
