@@ -83,6 +83,16 @@ class TestList:
         assert (done.status, done.err) == (0, "")
         await assert_none_left(tmp_path)
 
+    async def test_of_a_long_description_the_first_sentence_is_shown(self, tmp_path: Path) -> None:
+        tools: list[Json] = [
+            {"name": "talk", "description": "Talks about v1.5 of it. " + "And talks. " * 30, "inputSchema": {}},
+            {"name": "drone", "description": "on and " * 60, "inputSchema": {}},
+        ]
+        write_config(tmp_path, {"dev": {"s": scripted(tools=tools)}})
+        lines = (await run("list", "dev", cwd=tmp_path)).out.splitlines()
+        assert lines[2].strip() == "Talks about v1.5 of it."
+        assert lines[4].endswith("on and …")
+
     async def test_names_and_texts_are_not_taken_for_markup(self, tmp_path: Path) -> None:
         odd: Json = {
             "name": "[red]",
@@ -185,7 +195,7 @@ class TestCall:
         text = "a\tb  \n\n[red]not markup[/] :smile: " + "long " * 60 + "\n"
         result = {"content": [{"type": "text", "text": text}]}
         done = await call(tmp_path, "raw", json.dumps({"result": result}))
-        assert done.out == text + "\n"
+        assert done.out == text
 
     async def test_a_tool_that_says_that_it_failed_makes_the_status_1(self, tmp_path: Path) -> None:
         done = await call(tmp_path, "fail", "text=the disk is full")

@@ -116,7 +116,8 @@ def _show(result: JSONObject, *, failed: bool) -> None:
     content = result.get("content")
     blocks = cast("list[Any]", content) if isinstance(content, list) else []
     for block in blocks:
-        sys.stdout.write(_readable(block) + "\n")  # not through rich, which would expand tabs
+        text = _readable(block)
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")  # not through rich, which would expand tabs
     if not blocks and "structuredContent" in result:
         write_json(result["structuredContent"])
     elif not blocks:

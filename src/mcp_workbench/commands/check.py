@@ -4,11 +4,9 @@ import argparse
 import os
 from typing import Any
 
-from rich.markup import escape
-
-from mcp_workbench.commands.check_report import as_json, progress, show_result
+from mcp_workbench.commands.check_report import as_json, progress, show_result, show_verdict
 from mcp_workbench.commands.checkup import Checkup, State
-from mcp_workbench.commands.loading import counted, load, show_notes
+from mcp_workbench.commands.loading import load, show_notes
 from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.terminal import console, write_json
 from mcp_workbench.config_file import config_path
@@ -37,7 +35,8 @@ def run(args: argparse.Namespace) -> int:
         return 1
     checkup = Checkup(loaded)
     if not args.json:
-        _show_verdict(checkup, more=not args.connect)
+        show_notes(loaded)
+        show_verdict(checkup, console())
     if args.connect:
         with progress(checkup):
             with_manager(loaded, checkup.connect)
@@ -45,21 +44,10 @@ def run(args: argparse.Namespace) -> int:
         write_json(as_json(checkup))
     elif args.connect:
         show_result(checkup, console(soft_wrap=False))
+    else:
+        console().print("[dim]With --connect, every server is started to see whether it works.[/]")
     return 1 if checkup.having(State.FAILED) else 0
 
 
 def _rejected(path: str, error: ConfigError) -> dict[str, Any]:
     return {"config": path, "ok": False, "problems": list(error.problems), "notes": [], "servers": []}
-
-
-def _show_verdict(checkup: Checkup, *, more: bool) -> None:
-    out, loaded = console(), checkup.loaded
-    toolboxes, servers = len(loaded.config.toolboxes), len(checkup.servers)
-    numbers = f"{counted(toolboxes, 'toolbox', 'toolboxes')}, {counted(servers, 'server')}"
-    out.print(f"[green]{escape(str(loaded.path))} is valid[/]: {numbers}.")
-    show_notes(loaded)
-    if checkup.disabled:
-        names = ", ".join(f"{server.toolbox}/{server.name}" for server in checkup.disabled)
-        out.print(f"Left out, since disabled: {escape(names)}.")
-    if more and servers:
-        out.print("[dim]With --connect, every server is started to see whether it works.[/]")

@@ -18,6 +18,16 @@ from mcp_workbench.commands.terminal import console
 _STYLES = {State.READY: "green", State.FAILED: "red", State.STARTING: "yellow"}
 
 
+def show_verdict(checkup: Checkup, out: Console) -> None:
+    """Say that the config is valid, and what is in it."""
+    toolboxes, servers = len(checkup.loaded.config.toolboxes), len(checkup.servers)
+    numbers = f"{counted(toolboxes, 'toolbox', 'toolboxes')}, {counted(servers, 'server')}"
+    out.print(f"[green]{escape(str(checkup.loaded.path))} is valid[/]: {numbers}.")
+    if checkup.disabled:
+        names = ", ".join(f"{server.toolbox}/{server.name}" for server in checkup.disabled)
+        out.print(f"Left out, since disabled: {escape(names)}.")
+
+
 def progress(checkup: Checkup) -> AbstractContextManager[object]:
     """Show on stderr how the servers come up, if that is a terminal; nothing of it stays."""
     err = console(stderr=True, soft_wrap=False)

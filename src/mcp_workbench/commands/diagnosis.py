@@ -13,6 +13,7 @@ _FRAME = re.compile(
     r"^\s*(at |\^|[{}\]]|code:|requireStack|Node\.js v|File \"|Traceback|npm (warn|notice)|npm error (A complete|code))"
 )
 _BULLET = re.compile(r"^(\u00d7|\u2570\u2500\u25b6|\u2502|cause:)\s*")
+_UV_REASONING = re.compile(r"^Because (.+?) and you require .*")
 _COMPLAINT = re.compile(r"error|cannot|can't|not found|missing|required|invalid", re.IGNORECASE)
 
 
@@ -40,7 +41,7 @@ def _cause(reason: str) -> str:
 def _telling_line(stderr: str) -> str:
     """Return the line of a server's last words that tells most: about a package, else an error, else the last."""
     lines = [_BULLET.sub("", line.strip()) for line in stderr.splitlines() if line.strip() and not _FRAME.match(line)]
-    about_package = (line for line in lines if NO_PACKAGE.search(line))
+    about_package = (_UV_REASONING.sub(r"\1", line) for line in lines if NO_PACKAGE.search(line))
     return next(about_package, None) or next(_complaints(lines), lines[-1] if lines else "")
 
 

@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import re
 import shlex
+import textwrap
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -18,6 +20,8 @@ from mcp_workbench.commands.terminal import console, write_json
 from mcp_workbench.config import ServerConfig
 from mcp_workbench.config_file import LoadedConfig
 from mcp_workbench.redaction import Redactor
+
+_LONG_LINE = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +108,7 @@ def _show_tool(out: Console, tool: Mapping[str, Any]) -> None:
     line = f"[cyan]{escape(str(tool['name']))}[/] {escape(_signature(tool.get('inputSchema')))}"
     out.print(_indented(line.rstrip(), 2))
     if isinstance(description := tool.get("description"), str) and description.strip():
-        out.print(_indented(escape(description.strip().splitlines()[0]), 6))
+        out.print(_indented(escape(_summary(description)), 6))
 
 
 def _indented(line: str, columns: int) -> Padding:
@@ -120,6 +124,14 @@ def _signature(schema: object) -> str:
     names = list(cast("dict[str, Any]", properties)) if isinstance(properties, dict) else []
     needed = cast("list[Any]", required) if isinstance(required, list) else []
     return " ".join(f"{name}=…" if name in needed else f"[{name}=…]" for name in names)
+
+
+def _summary(description: str) -> str:
+    """Return the first line, or of a long one the first sentence; models read it all, and so does --json."""
+    line = description.strip().splitlines()[0]
+    if len(line) > _LONG_LINE:
+        line = re.split(r"(?<=[.!?])\s", line, maxsplit=1)[0]
+    return textwrap.shorten(line, 2 * _LONG_LINE, placeholder=" …")
 
 
 def _flat(text: str) -> str:
