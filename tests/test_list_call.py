@@ -91,7 +91,7 @@ class TestList:
         write_config(tmp_path, {"dev": {"s": scripted(tools=tools)}})
         lines = (await run("list", "dev", cwd=tmp_path)).out.splitlines()
         assert lines[2].strip() == "Talks about v1.5 of it."
-        assert lines[4].endswith("on and …")
+        assert lines[4].endswith(" …")
 
     async def test_names_and_texts_are_not_taken_for_markup(self, tmp_path: Path) -> None:
         odd: Json = {
