@@ -10,16 +10,17 @@ from pathlib import Path
 from benchmarks.raw_client import CallFailedError, Json, RawClient
 
 HERE = Path(__file__).parent
+TRIVIAL_SERVER = HERE / "trivial_server.py"
 BARE_SERVER = [sys.executable, str(HERE / "bare_server.py")]
 
 
-def trivial_server(tools: int = 1) -> list[str]:
+def trivial_server(tools: int = 1, script: Path = TRIVIAL_SERVER) -> list[str]:
     # Without site the interpreter starts in half the time; the script needs the standard library alone.
-    return [sys.executable, "-S", "-E", str(HERE / "trivial_server.py"), str(tools)]
+    return [sys.executable, "-S", "-E", str(script), str(tools)]
 
 
-def server_entries(servers: int, tools: int = 1) -> Json:
-    command, *args = trivial_server(tools)
+def server_entries(servers: int, tools: int = 1, script: Path = TRIVIAL_SERVER) -> Json:
+    command, *args = trivial_server(tools, script)
     return {f"s{number}": {"command": command, "args": args} for number in range(servers)}
 
 

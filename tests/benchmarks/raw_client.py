@@ -3,8 +3,10 @@
 import json
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -36,8 +38,9 @@ class RawClient:
     def __init__(
         self, command: Sequence[str], cwd: str | Path | None = None, env: Mapping[str, str] | None = None
     ) -> None:
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=cwd, env=env
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, cwd=cwd, env=env
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -55,15 +58,17 @@ class RawClient:
     def close(self) -> float:
         """Close stdin and wait for the process; the seconds that took."""
         began = time.perf_counter()
-        if self.process.poll() is None:
+        with suppress(BrokenPipeError):
             self._stdin.close()
-            try:
-                self.process.wait(LEAVING)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        try:
+            self.process.wait(LEAVING)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        seconds = time.perf_counter() - began
         self._stdout.close()
-        return time.perf_counter() - began
+        self._stderr.close()
+        return seconds
 
     def greet(self, **changes: Json) -> Json:
         result = self.request("initialize", {**INITIALIZE, **changes})
@@ -94,8 +99,7 @@ class RawClient:
         return result
 
     def send(self, message: Json) -> None:
-        self._stdin.write(json.dumps(message).encode() + b"\n")
-        self._stdin.flush()
+        self._write(json.dumps(message).encode() + b"\n")
 
     def time_calls(self, calls: int, params: MakeParams) -> list[float]:
         """The seconds that each of so many calls took, one after the other."""
@@ -107,12 +111,10 @@ class RawClient:
         lines = [_line(call_id, params(number)) for number, call_id in enumerate(ids)]
         heads: list[bytes] = []
         began = time.perf_counter()
-        self._stdin.write(b"".join(lines[:in_flight]))
-        self._stdin.flush()
+        self._write(b"".join(lines[:in_flight]))
         for line in lines[in_flight:]:
             heads.append(self._next_answer())
-            self._stdin.write(line)
-            self._stdin.flush()
+            self._write(line)
         heads.extend(self._next_answer() for _ in range(min(in_flight, calls)))
         seconds = time.perf_counter() - began
         if sorted(map(_id_in, heads)) != ids:
@@ -134,8 +136,21 @@ class RawClient:
     def _next_line(self) -> bytes:
         line = self._stdout.readline()
         if not line:
-            raise CallFailedError(f"{self.process.args} ended with status {self.process.poll()}")
+            raise self._ended()
         return line
+
+    def _write(self, data: bytes) -> None:
+        try:
+            self._stdin.write(data)
+            self._stdin.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
+
+    def _ended(self) -> CallFailedError:
+        status = self.process.wait(LEAVING)
+        self._stderr.seek(0)
+        last_words = self._stderr.read().decode(errors="replace")[-2000:]
+        return CallFailedError(f"{self.process.args} ended with status {status}\n{last_words}")
 
 
 def _line(call_id: int, params: Json) -> bytes:
