@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -105,6 +106,38 @@ class TestOutput:
         done = await run("list", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
         assert "f\\xfcr alle \\u2713" in done.out
         assert done.status == 0
+
+
+class TestCtrlC:
+    def test_while_a_command_is_imported_it_ends_at_once_and_quietly(self) -> None:
+        # Some importers turn the interrupt into an error of their own, as pydantic does while it builds a model.
+        script = """
+import os, signal, sys
+
+class Importer:
+    def find_spec(self, name, path=None, target=None):
+        if name == "mcp_workbench.client_manager":
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt:
+                raise RuntimeError("could not be built")
+
+sys.meta_path.insert(0, Importer())
+from mcp_workbench.cli import main
+main(["list"])
+"""
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=PATIENCE, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+    def test_who_ignores_interrupts_is_not_interrupted(self, tmp_path: Path) -> None:
+        write_config(tmp_path, {})
+        script = "import os, signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from mcp_workbench.cli import main; "
+        script += "import atexit; atexit.register(lambda: print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)); "
+        script += "main(['list', '--json'])"
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, timeout=PATIENCE, check=False
+        )
+        assert done.stdout.endswith(b"True\n")
 
 
 class TestServing:

@@ -6,8 +6,10 @@ import io
 import logging
 import os
 import re
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from mcp_workbench import __version__
@@ -131,7 +133,21 @@ def _shared_options(default: str | None) -> argparse.ArgumentParser:
 
 def _module(command: str):
     name = "import_" if command == "import" else command
-    return importlib.import_module(f"mcp_workbench.commands.{name}")
+    with _ctrl_c_kills():
+        return importlib.import_module(f"mcp_workbench.commands.{name}")
+
+
+@contextmanager
+def _ctrl_c_kills() -> Generator[None]:
+    """End at once on Ctrl-C: as an exception in the middle of imports it would come out as somebody's traceback."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored by whoever started us, for example
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _serve(args: argparse.Namespace) -> int:
