@@ -109,7 +109,7 @@ class Takeover:
         if present := self._present(draft):
             return replace(draft, status="present", toolbox=present[0], name=present[1])
         if draft.name in self._before.get(draft.toolbox, {}):
-            reason = "toolbox has another server of that name, which stays; import with --toolbox to keep both"
+            reason = "is another server, which stays; import with --toolbox to keep both"
             return replace(draft, status="conflict", reason=reason)
         return self._take(replace(draft, name=self._free_name(draft)), whole)
 

@@ -222,7 +222,7 @@ class _Report:
             case "duplicate" | "itself":
                 return f"[dim]=[/] {name}: {escape(outcome.reason)}"
             case "conflict":
-                return f"[yellow]![/] {name}: not taken over: {place}: {escape(outcome.reason)}"
+                return f"[yellow]![/] {name}: not taken over: {place} {escape(outcome.reason)}"
             case "refused":
                 return f"[yellow]![/] {name}: not taken over: {escape(outcome.reason)}"
 

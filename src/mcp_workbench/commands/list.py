@@ -63,13 +63,14 @@ def _show_config(loaded: LoadedConfig, *, as_json: bool) -> None:
         ]
         write_json({"config": str(loaded.path), "toolboxes": described})
         return
-    out = console()
+    out = console(soft_wrap=False)
     if not loaded.config.toolboxes:
         out.print(f"{escape(str(loaded.path))} has no toolbox yet: `mcp-workbench import` takes over your servers.")
     for name, box in loaded.config.toolboxes.items():
         out.print(f"[bold]{escape(name)}[/] ({counted(len(box.servers), 'server')}): {escape(_flat(box.description))}")
         for server, config in box.servers.items():
-            out.print(f"  [cyan]{escape(server)}[/]  [dim]{escape(redact(_command_line(config)))}[/]{_filter(config)}")
+            line = f"  [cyan]{escape(server)}[/]  [dim]{escape(redact(_command_line(config)))}[/]{_filter(config)}"
+            out.print(line, soft_wrap=True)  # to be copied whole
 
 
 def _described(servers: Mapping[str, ServerConfig], redact: Redactor) -> list[dict[str, Any]]:
