@@ -22,6 +22,7 @@ INITIALIZE: Json = {
     "capabilities": {},
     "clientInfo": {"name": "benchmark", "version": "1"},
 }
+_BUFFER = 1024 * 1024
 _HEAD = 60
 _LONGEST_ERROR = 4000
 LEAVING = 10
@@ -40,7 +41,13 @@ class RawClient:
     ) -> None:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, cwd=cwd, env=env
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            cwd=cwd,
+            env=env,
+            bufsize=_BUFFER,
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None

@@ -15,6 +15,7 @@ TOOL: Json = {
     "description": "Returns a text of the given size, as a tool of ordinary verbosity would describe itself",
     "inputSchema": {"type": "object", "properties": {"size": {"type": "integer", "description": "Characters"}}},
 }
+PHRASE = 'A line of text as tools return it: "quoted", with a naïve letter here and there.\n'
 QUESTION: Json = {"message": "Go on?", "requestedSchema": {"type": "object", "properties": {}}}
 
 bodies: dict[int, str] = {}
@@ -44,7 +45,7 @@ def reply(message: Json, tools: list[Json]) -> str | None:
         case "tools/call":
             return call(params)
         case None:  # the answer to a question, which has the id of the call that asked it
-            return text(10)
+            return result(10)
         case "initialize":
             about: Json = {"serverInfo": {"name": "trivial", "version": "1"}, "capabilities": {"tools": {}}}
             return f'"result":{json.dumps({"protocolVersion": params["protocolVersion"], **about})}'
@@ -59,12 +60,13 @@ def call(params: Json) -> str | None:
         return None
     if params["name"] == "ask":
         return f'"method":"elicitation/create","params":{json.dumps(QUESTION)}'
-    return text(params["arguments"].get("size", 10))
+    return result(params["arguments"].get("size", 10))
 
 
-def text(size: int) -> str:
+def result(size: int) -> str:
     if size not in bodies:
-        bodies[size] = json.dumps({"content": [{"type": "text", "text": "x" * size}], "isError": False})
+        text = (PHRASE * (size // len(PHRASE) + 1))[:size]
+        bodies[size] = json.dumps({"content": [{"type": "text", "text": text}], "isError": False}, ensure_ascii=False)
     return f'"result":{bodies[size]}'
 
 
