@@ -118,6 +118,7 @@ class Link:
         """The questions that calls still hold, by id."""
         self._changes = 0
         self._changes_read = 0
+        self._resting = False
         self._changed = anyio.Event()
         self._up_to_date = anyio.Event()
 
@@ -141,9 +142,12 @@ class Link:
         await self._process.drain()
 
     async def settled_tools(self) -> ToolList:
-        """The tools, once every change the server has announced so far has been read."""
-        announced = self._changes  # later ones are for later: a server that never stops announcing holds nobody up
-        while self._changes_read < announced and not self.gone.is_set():
+        """The tools, once every change the server has announced so far has been read.
+
+        Later ones are for later, and one that never stops announcing is read only now and then: it holds nobody up.
+        """
+        announced = self._changes
+        while self._changes_read < announced and not self._resting and not self.gone.is_set():
             await self._up_to_date.wait()
         return self.tools
 
@@ -256,10 +260,12 @@ class Link:
             except (RemoteError, BadAnswer, PeerGone, TimeoutError) as error:
                 self._process.note(f"(its changed tool list could not be read: {error or 'no answer'})")
             self._changes_read = announced
+            self._resting = self._changed.is_set()
             self._up_to_date.set()
             self._up_to_date = anyio.Event()
-            if self._changed.is_set():
+            if self._resting:
                 await anyio.sleep(_BETWEEN_CHANGES)
+                self._resting = False
 
     async def _cause_of_death(self) -> str:
         """What happened to the process, with its last words."""
