@@ -5,12 +5,13 @@ workbench with a full pipe, or with a closed one.
 """
 
 import json
+import select
 import subprocess
 from pathlib import Path
 from typing import Self
 
 from toolboxes import using
-from wire import LEGACY_VERSION, Json, workbench
+from wire import LEGACY_VERSION, PATIENCE, Json, workbench
 
 
 class PlainClient:
@@ -43,6 +44,7 @@ class PlainClient:
         """The result of a request; nothing else may come before it."""
         request_id = self.start(method, params)
         assert self.process.stdout is not None
+        assert select.select([self.process.stdout], [], [], PATIENCE)[0], f"no answer to {method}"
         answer = json.loads(self.process.stdout.readline())
         assert answer["id"] == request_id
         return answer["result"]

@@ -218,6 +218,7 @@ async def test_a_call_that_takes_too_long_fails_and_its_server_is_told(log: Path
         assert text_of(await used(client, "dev", "one", "echo")) == "{}"
     (executed,) = read_log(log, event="executed", token="late")
     assert (cancelled["requestId"], cancelled["tool"]) == (executed["id"], "slow")
+    assert received(log, "notifications/cancelled")[0]["params"]["reason"] == "timed out after 0.4 s"
     assert starts(log) == 1
 
 
@@ -326,6 +327,16 @@ async def test_a_flood_of_announcements_is_read_a_few_times_and_holds_nobody_up(
             assert text_of(await used(client, "dev", "one", "echo")) == "{}"
         assert (await opened(client, "dev"))["servers_connected"] == 1
     assert len(received(log, "tools/list")) < 50
+
+
+@both_servers
+async def test_a_server_that_announces_changes_all_the_time_is_read_now_and_then(log: Path, server_era: Era) -> None:
+    chatty = ["tools/list", "tools/call"]
+    async with dev(log, scripted(era=server_era, log=str(log), announce_on=chatty)) as client:
+        for _ in range(200):
+            assert text_of(await used(client, "dev", "one", "echo")) == "{}"
+        assert (await opened(client, "dev"))["servers_connected"] == 1
+    assert 1 < len(received(log, "tools/list")) < 100
 
 
 @both_servers

@@ -13,7 +13,8 @@ exit_at_start: status. stderr_at_start: text. hang_at_start: never reads. slow_s
 fail_file: path; exits with status 1 at start while it exists. stdout_noise: raw lines printed first.
 hang_on: methods never answered. error_on: method to error object. result_on: method to verbatim result.
 exit_on: method to the status with which it exits instead of answering. close_stdout_on, deaf_on: methods after which
-    it closes its stdout, or never reads again, and lives on. answer_notifications: true; an error without id for each.
+    it closes its stdout, or never reads again, and lives on. announce_on: methods after which it says that its tools
+    have changed. answer_notifications: true; an error without id for each.
 stderr_flood: bytes written to stderr at start and on each call. stdout_flood: true; noise without end.
 ignore_stdin_eof, ignore_sigterm: true. grandchild: true, or `"inherits"` to let it hold our pipes open;
     it inherits an ignored SIGTERM too.
@@ -128,6 +129,8 @@ class Server:
                 self.wire.event("junk", line=line.decode(errors="replace"))
 
     def _misbehave_after(self, method: str | None) -> None:
+        if method in self.options.get("announce_on", ()):
+            self.tools_changed()
         if method in self.options.get("close_stdout_on", ()):
             self.wire.event("stdout closed")
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
