@@ -23,6 +23,7 @@ from toolboxes import opened, serving, using
 from wire import (
     LEGACY_VERSION,
     MODERN_VERSION,
+    SDK_SERVER,
     Era,
     Json,
     WireClient,
@@ -149,6 +150,53 @@ def test_log_messages_of_the_everything_server_come_with_their_origin(direct: Re
     (alone,) = [log for log in direct.logs if log["data"] == "<random message>"]
     (passed_on,) = [log for log in behind.recording.logs if log["data"] == "<random message>"]
     assert passed_on == {**alone, "logger": "dev/everything"}
+
+
+# Servers of the modern era on the official packages, directly and behind the workbench.
+
+
+async def interviewed(client: WireClient, tool: str, arguments: Json) -> tuple[Json, list[Json]]:
+    """The result of a tool that asks, and what it asked; all is answered, each time alike."""
+    answers: Json = {
+        "elicitation/create": {"action": "accept", "content": {"name": "Ada"}},
+        "sampling/createMessage": {"role": "assistant", "model": "m", "content": {"type": "text", "text": "la"}},
+        "roots/list": {"roots": [{"uri": "file:///home/ada", "name": "home"}]},
+    }
+    questions: list[Json] = []
+
+    async def answer(method: str, params: Json) -> Json:
+        questions.append({"method": method, "params": params})
+        return answers[method]
+
+    result = await client.call_tool_answering(tool, arguments, answer)
+    return result, sorted(questions, key=json.dumps)
+
+
+@pytest.fixture(params=["python", pytest.param("typescript", marks=pytest.mark.node)])
+def asker(request: pytest.FixtureRequest) -> tuple[Json, str, Json]:
+    """The entry of a server that asks, its tool, and the arguments."""
+    if request.param == "python":
+        return {"command": sys.executable, "args": [str(SDK_SERVER)]}, "greet", {"greeting": "Hello"}
+    script = request.getfixturevalue("modules") / "server-2.mjs"
+    return {"command": request.getfixturevalue("node"), "args": [str(script)]}, "interview", {}
+
+
+@pytest.mark.anyio
+@both_eras
+async def test_a_modern_server_on_an_official_package_asks_what_it_asks_directly(
+    asker: tuple[Json, str, Json], tmp_path: Path, era: Era
+) -> None:
+    entry, tool, arguments = asker
+    async with WireClient.spawn(command_of(entry), era="modern", capabilities=CAPABILITIES) as client:
+        result, questions = await interviewed(client, tool, arguments)
+    async with serving(tmp_path, {"dev": {"asker": entry}}, era, capabilities=CAPABILITIES) as client:
+        await opened(client, "dev")
+        seen, asked = await interviewed(client, "use_tool", using("dev", "asker", tool, arguments))
+    for question in asked:
+        added = question["params"].pop("elicitationId", None)
+        assert (added is not None) == (era == "legacy" and question["params"].get("mode") == "url")
+    assert "Ada" in text_of(result)
+    assert (seen, sorted(asked, key=json.dumps)) == (result, questions)
 
 
 # The official clients before the workbench.

@@ -15,6 +15,7 @@ NPM_PACKAGES = (
     "@modelcontextprotocol/server-everything@2026",
     "@modelcontextprotocol/sdk@1",
     "@modelcontextprotocol/client@2",
+    "@modelcontextprotocol/server@2",
     "@modelcontextprotocol/inspector@2",
 )
 PYTEST_MCPTEST = "pytest-mcptest>=0.1,<0.2"
