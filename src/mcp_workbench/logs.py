@@ -19,7 +19,7 @@ _STDERR = 2
 _MAX_UNWRITTEN = 1024 * 1024
 """Bytes kept for a reader that is slow; what a client that never reads would get beyond them is dropped."""
 
-_LAST_LINES = 0.5
+_LAST_LINES = 0.3
 """Seconds for the last lines to be written before the process ends."""
 
 

@@ -31,7 +31,7 @@ from mcp_workbench.wire import JSONObject
 
 logger = logging.getLogger(__name__)
 
-_GOODBYE = 1.0
+_GOODBYE = 0.5
 """Seconds for the last answers to reach a client that still reads."""
 
 Item = SessionMessage | Exception
