@@ -7,6 +7,7 @@ and how many processes remain after a SIGKILL, which no program can answer. The 
 longer than five seconds, ended with another status than 0, or left a process behind.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -75,6 +76,11 @@ def is_asking(client: PlainClient, log: Path) -> None:
     wait_for(log, event="executed", tool="ask")
 
 
+def is_frozen(client: PlainClient, log: Path) -> None:
+    is_open(client, log)
+    os.kill(read_log(log, event="start")[0]["pid"], signal.SIGSTOP)
+
+
 def is_connecting(client: PlainClient, log: Path) -> None:
     client.start("tools/call", {"name": "open_toolbox", "arguments": {"toolbox_name": "dev"}})
     wait_for(log, event="start")
@@ -128,6 +134,7 @@ KINDS = [
     Kind("busy in a call", [{}], is_busy),
     Kind("busy in a call, ignores both", [_STUBBORN], is_busy),
     Kind("waits for its user's answer", [{}], is_asking),
+    Kind("frozen", [{}], is_frozen),
     Kind("hangs at its start", [_HUNG], is_connecting),
     Kind("hangs at its start, ignores SIGTERM", [{"ignore_sigterm": True, **_HUNG}], is_connecting),
     Kind("floods its stdout", [{"stdout_flood": True}], is_open),
