@@ -38,7 +38,7 @@ async def run(*words: str, cwd: Path, env: Mapping[str, str] | None = None) -> F
     """Run a command with its output in pipes and no input."""
     with anyio.fail_after(PATIENCE):
         done = await anyio.run_process(
-            [*PROGRAM, *words], cwd=cwd, env=_environment(env), check=False, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+            [*PROGRAM, *words], cwd=cwd, env=environment(env), check=False, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
         )
     return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -92,7 +92,7 @@ async def terminal(
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     try:
         process = await anyio.open_process(
-            [*PROGRAM, *words], cwd=cwd, env=_environment({"TERM": "xterm-256color", **(env or {})}),
+            [*PROGRAM, *words], cwd=cwd, env=environment({"TERM": "xterm-256color", **(env or {})}),
             stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
         )  # fmt: skip
     finally:
@@ -160,8 +160,8 @@ async def _read(descriptor: int, shown: Terminal) -> None:
         shown.raw = pending.decode(errors="replace")
 
 
-def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
-    """The test's own environment without what would change how commands look."""
-    unwanted = ("WORKBENCH_", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_")
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The test's own environment without what changes how commands look and write."""
+    unwanted = ("WORKBENCH_", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_", "PYTHONUNBUFFERED")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     return {**inherited, **(extra or {})}

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from subprocess import PIPE
 
 import anyio
 import pytest
 
 from mcp_workbench.cli import COMMANDS
-from terminal import PROGRAM, assert_none_left, logging, run, terminal
+from terminal import PROGRAM, assert_none_left, environment, logging, run, terminal
 from wire import PATIENCE, WireClient, scripted, workbench, write_config
 
 pytestmark = pytest.mark.anyio
@@ -85,7 +86,7 @@ class TestOutput:
         told = await run("list", "a", "--log-level", "debug", cwd=tmp_path)
         assert "mcp-workbench: DEBUG: a/s: stderr: hello from the server" in told.err
 
-    @pytest.mark.parametrize("words", [("list",), ("list", "a"), ("schema",)], ids=" ".join)
+    @pytest.mark.parametrize("words", [("list",), ("list", "a"), ("list", "--json"), ("schema",)], ids=" ".join)
     async def test_a_reader_that_has_seen_enough_is_no_trouble(self, tmp_path: Path, words: tuple[str, ...]) -> None:
         write_config(tmp_path, {"a": {"s": logging(tmp_path)}})
         reader, writer = os.pipe()
@@ -93,7 +94,7 @@ class TestOutput:
         try:
             with anyio.fail_after(PATIENCE):
                 done = await anyio.run_process(
-                    [*PROGRAM, *words], cwd=tmp_path, check=False, stdout=writer, stderr=subprocess.PIPE
+                    [*PROGRAM, *words], cwd=tmp_path, env=environment(), check=False, stdout=writer, stderr=PIPE
                 )
         finally:
             os.close(writer)

@@ -125,7 +125,7 @@ class TestNextStep:
             (entry("npx", "-y", "@a/b", "/tmp"), "@a/b", "npm"),
             (entry("npx", "-y", "--package", "@a/b", "run-b"), "@a/b", "npm"),
             (entry("/usr/bin/uvx", "some-server"), "some-server", "PyPI"),
-            (entry("uvx", "--from", "some-server", "serve"), "some-server", "PyPI"),
+            (entry("uvx", "--python", "3.13", "--from", "some-server", "serve"), "some-server", "PyPI"),
         ],
     )
     def test_a_package_that_the_registry_does_not_have(self, server: ServerConfig, package: str, registry: str) -> None:

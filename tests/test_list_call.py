@@ -220,7 +220,10 @@ class TestCall:
         [
             (("dve", "files", "echo"), "Toolbox 'dve' not found in configuration. Did you mean 'dev'?"),
             (("dev", "file", "echo"), "Server 'file' not found in toolbox 'dev'. Did you mean 'files'?"),
-            (("dev", "files", "ehco"), "Tool 'ehco' not found in server 'files' (toolbox 'dev'). Did you mean 'echo'?"),
+            (
+                ("dev", "files", "ehco", "odd"),
+                "Tool 'ehco' not found in server 'files' (toolbox 'dev'). Did you mean 'echo'?",
+            ),
             (("dev", "files", "add", "x=1"), "Tool 'add' not found in server 'files' (toolbox 'dev')"),
         ],
         ids=["toolbox", "server", "tool", "filtered"],
