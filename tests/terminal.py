@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 import anyio.abc
+import pytest
 
 from wire import PATIENCE, Json, assert_gone, eventually, read_log, scripted
 
@@ -83,6 +84,8 @@ async def terminal(
     *words: str, cwd: Path, columns: int = 80, env: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Terminal]:
     """Run a command whose input and output are a terminal; its whole output is there when the block is left."""
+    if sys.platform == "win32":
+        pytest.skip("needs a pseudo-terminal")
     import fcntl
     import pty
     import struct

@@ -110,6 +110,7 @@ class TestOutput:
 
 
 class TestCtrlC:
+    @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot interrupt itself there")
     def test_while_a_command_is_imported_it_ends_at_once_and_quietly(self) -> None:
         # Some importers turn the interrupt into an error of their own, as pydantic does while it builds a model.
         script = """

@@ -1,7 +1,6 @@
 """`mcp-workbench check`: is the config right, and with `--connect`, does every server in it work?"""
 
 import argparse
-import os
 from typing import Any
 
 from mcp_workbench.commands.check_report import as_json, progress, show_result, show_verdict
@@ -9,7 +8,6 @@ from mcp_workbench.commands.checkup import Checkup, State
 from mcp_workbench.commands.loading import load, show_notes
 from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.terminal import console, write_json
-from mcp_workbench.config_file import config_path
 from mcp_workbench.errors import ConfigError
 
 
@@ -31,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     except ConfigError as error:
         if not args.json:
             raise
-        write_json(_rejected(str(config_path(args.config, os.environ)), error))
+        write_json(_rejection(error))
         return 1
     checkup = Checkup(loaded)
     if not args.json:
@@ -49,5 +47,5 @@ def run(args: argparse.Namespace) -> int:
     return 1 if checkup.having(State.FAILED) else 0
 
 
-def _rejected(path: str, error: ConfigError) -> dict[str, Any]:
-    return {"config": path, "ok": False, "problems": list(error.problems), "notes": [], "servers": []}
+def _rejection(error: ConfigError) -> dict[str, Any]:
+    return {"config": error.source, "ok": False, "problems": error.problems, "notes": [], "servers": []}

@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeVar, cast
 
 import anyio
@@ -15,12 +16,11 @@ from mcp_workbench.errors import WorkbenchError
 T = TypeVar("T")
 
 
-class _Interrupted(Exception):
+@dataclass(frozen=True)
+class _Interrupted:
     """A signal ended the work before it was done."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
+    number: int
 
 
 def with_manager(loaded: LoadedConfig, work: Callable[[ClientManager], Awaitable[T]]) -> T:
