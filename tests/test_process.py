@@ -169,6 +169,20 @@ async def test_a_client_that_reads_stderr_late_learns_how_much_it_missed(tmp_pat
     await assert_all_gone(log)
 
 
+async def test_a_client_that_closes_stderr_in_between_gets_its_answers(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    config = write_config(tmp_path, {"dev": {"one": scripted(log=str(log))}})
+    with PlainClient(config, "--log-level", "debug", stderr=subprocess.PIPE) as client:
+        client.open("dev")
+        assert client.process.stderr is not None
+        client.process.stderr.close()
+        for _ in range(3):
+            assert text_of(client.use("dev", "one", "stderr", {"text": "a line of complaint\n" * 100})) == "written"
+        client.close_stdin()
+        assert client.process.wait(timeout=2 * SHUTDOWN) == 0
+    await assert_all_gone(log)
+
+
 async def test_a_client_that_closed_stderr_gets_its_answers(tmp_path: Path) -> None:
     log = tmp_path / "log"
     config = write_config(tmp_path, {"dev": {"one": scripted(log=str(log))}})
