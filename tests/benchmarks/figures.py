@@ -1,7 +1,7 @@
 """What a benchmark finds out, and the table and JSON it is shown as."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median, quantiles
 
@@ -17,17 +17,22 @@ class Figure:
     what: str
     unit: str
     values: dict[str, float]
-    reference: str = "plain"
+    reference: str
+    ratio: float
+    """Of the workbench's value to that of its reference."""
     goal: str = ""
 
-    @property
-    def ratio(self) -> float | None:
-        base = self.values.get(self.reference)
-        return self.values["workbench"] / base if base else None
 
+def figure_of_rounds(
+    what: str, unit: str, rounds: Mapping[str, Sequence[float]], reference: str = "plain", goal: str = ""
+) -> Figure:
+    """The middle values of rounds in which everything was measured in turn.
 
-def middle(samples: Iterable[float]) -> float:
-    return median(samples)
+    The ratio is the middle one of those within a round, since what else the machine does changes from round to round.
+    """
+    values = {name: median(samples) for name, samples in rounds.items()}
+    pairs = zip(rounds["workbench"], rounds[reference], strict=True)
+    return Figure(what, unit, values, reference, median(ours / theirs for ours, theirs in pairs), goal)
 
 
 def percentile_99(samples: Sequence[float]) -> float:
@@ -35,7 +40,7 @@ def percentile_99(samples: Sequence[float]) -> float:
 
 
 def figures_as_json(figures: Iterable[Figure]) -> str:
-    return json.dumps([{**asdict(figure), "ratio": figure.ratio} for figure in figures], indent=2)
+    return json.dumps([asdict(figure) for figure in figures], indent=2)
 
 
 def figures_as_table(figures: Sequence[Figure]) -> str:
@@ -46,8 +51,7 @@ def figures_as_table(figures: Sequence[Figure]) -> str:
 
 def _row(figure: Figure, names: Sequence[str]) -> Row:
     values = [_number(figure.values.get(name)) for name in names]
-    ratio = "" if figure.ratio is None else f"{figure.ratio:.2f} x {figure.reference}"
-    return [figure.what, figure.unit, *values, ratio, figure.goal]
+    return [figure.what, figure.unit, *values, f"{figure.ratio:.2f} x {figure.reference}", figure.goal]
 
 
 def _number(value: float | None) -> str:

@@ -4,9 +4,10 @@ import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from benchmarks.contenders import WORKBENCH, Running, workbench, write_config
-from benchmarks.figures import markdown_table, middle
+from benchmarks.figures import markdown_table
 from benchmarks.raw_client import RawClient
 
 MB = 1024 * 1024
@@ -66,7 +67,7 @@ def _rows(directory: Path, steps: list[Step]) -> Generator[list[str]]:
 def _call_ms(bench: Running, size: int) -> float:
     calls = _calls(size)
     bench.time_calls(calls // 4, size)
-    return middle(bench.time_calls(calls, size)) * 1000
+    return median(bench.time_calls(calls, size)) * 1000
 
 
 def _calls(size: int) -> int:

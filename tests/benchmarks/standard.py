@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from benchmarks.contenders import (
     BARE_SERVER,
@@ -20,7 +21,7 @@ from benchmarks.contenders import (
     start,
     trivial_server,
 )
-from benchmarks.figures import Figure, middle, percentile_99
+from benchmarks.figures import Figure, figure_of_rounds, percentile_99
 from benchmarks.raw_client import RawClient
 
 SIZES = {"small": 10, "10 kB": 10_000, "1 MB": 1_000_000}
@@ -40,7 +41,7 @@ class Effort:
     """Few to many; what is measured with one number of servers alone is measured with the most."""
 
 
-FULL = Effort(rounds=8, calls=100, starts=9, servers=(1, 5, 20))
+FULL = Effort(rounds=15, calls=100, starts=9, servers=(1, 5, 20))
 SHORT = Effort(rounds=2, calls=10, starts=1, servers=(1, 3))
 
 
@@ -81,7 +82,7 @@ class Standard:
                 with RawClient(command) as client:
                     client.greet()
                     samples[name].append(milliseconds_since(began))
-        return Figure("start to initialize", "ms", middles(samples), "bare", "≤ 1.05 x")
+        return figure_of_rounds("start to initialize", "ms", samples, "bare", "≤ 1.05 x")
 
     def _open(self, servers: int) -> Figure:
         samples = Samples(list)
@@ -92,7 +93,7 @@ class Standard:
                 client.call("open_toolbox", {"toolbox_name": "box"})
                 samples["workbench"].append(milliseconds_since(began))
         goal = "≤ 1.2 x" if servers == 20 else ""
-        return Figure(f"open_toolbox, {counted(servers)}", "ms", middles(samples), "spawn only", goal)
+        return figure_of_rounds(f"open_toolbox, {counted(servers)}", "ms", samples, "spawn only", goal)
 
     def _first_answers(self, servers: int) -> Figure:
         samples = Samples(list)
@@ -103,24 +104,26 @@ class Standard:
                 with start(one, self.directory, servers) as client:
                     connect(one, client, servers)
                     samples[one.name].append(milliseconds_since(began))
-        return Figure(f"start to first answers, {counted(servers)}", "ms", middles(samples))
+        return figure_of_rounds(f"start to first answers, {counted(servers)}", "ms", samples)
 
     def _calls(self, running: Sequence[Running]) -> Generator[Figure]:
         for label, size in SIZES.items():
-            calls = self.effort.calls if size < 1_000_000 else max(self.effort.calls // 10, 5)
+            calls = self.effort.calls if size < 1_000_000 else max(self.effort.calls // 5, 5)
             measured = [one for one in running if one.carries(size)]
-            samples = Samples(list)
+            half, slowest = Samples(list), Samples(list)
             for number in range(self.effort.rounds + 1):
                 for one in measured:
-                    times = one.time_calls(calls, size)
-                    samples[one.name] += [seconds * 1000 for seconds in times] if number else []  # the first warms up
+                    times = [seconds * 1000 for seconds in one.time_calls(calls, size)]
+                    if number:  # the first round warms up
+                        half[one.name].append(median(times))
+                        slowest[one.name].append(percentile_99(times))
             goal = "≤ 0.6 x" if label == "small" else ""
-            yield Figure(f"call, {label}, p50", "ms", middles(samples), goal=goal)
-            yield Figure(f"call, {label}, p99", "ms", {name: percentile_99(times) for name, times in samples.items()})
+            yield figure_of_rounds(f"call, {label}, p50", "ms", half, goal=goal)
+            yield figure_of_rounds(f"call, {label}, p99", "ms", slowest)
 
     def _floods(self, running: Sequence[Running], servers: int) -> Generator[Figure]:
         for in_flight in (1, 50):
-            most = self.effort.calls * (1 if in_flight == 1 else 5)
+            most = self.effort.calls * (1 if in_flight == 1 else 3)
             calls = {one.name: about_a_second(one, in_flight, most) for one in running}
             samples = Samples(list)
             for _ in range(self.effort.rounds):
@@ -128,7 +131,7 @@ class Standard:
                     samples[one.name].append(one.rate(calls[one.name], in_flight))
             goal = "≥ 2.5 x" if in_flight == 50 else ""
             what = f"calls, {in_flight} in flight, {counted(servers)}"
-            yield Figure(what, "calls/s", middles(samples), goal=goal)
+            yield figure_of_rounds(what, "calls/s", samples, goal=goal)
 
     def _memory(self, servers: int) -> Generator[Figure]:
         idle, opened = Samples(list), Samples(list)
@@ -144,8 +147,8 @@ class Standard:
                     connect(one, client, servers)
                     opened[one.name].append(client.memory() / MB)
         del idle["plain"]  # it connects its servers before it answers: it is never idle
-        yield Figure("memory, idle", "MB", middles(idle), "bare")
-        yield Figure(f"memory, {counted(servers)} open", "MB", middles(opened), "bare", "≤ + 15 MB")
+        yield figure_of_rounds("memory, idle", "MB", idle, "bare")
+        yield figure_of_rounds(f"memory, {counted(servers)} open", "MB", opened, "bare", "≤ + 15 MB")
 
     def _shutdown(self, servers: int) -> Figure:
         samples = Samples(list)
@@ -154,7 +157,7 @@ class Standard:
                 with start(one, self.directory, servers) as client:
                     connect(one, client, servers)
                     samples[one.name].append(client.close() * 1000)
-        return Figure(f"shutdown, {counted(servers)} open", "ms", middles(samples), goal="< 5 s")
+        return figure_of_rounds(f"shutdown, {counted(servers)} open", "ms", samples, goal="< 5 s")
 
 
 def milliseconds_to_spawn(servers: int) -> float:
@@ -192,10 +195,6 @@ def about_a_second(one: Running, in_flight: int, most: int) -> int:
 
 def milliseconds_since(began: float) -> float:
     return (time.perf_counter() - began) * 1000
-
-
-def middles(samples: Samples) -> dict[str, float]:
-    return {name: middle(values) for name, values in samples.items()}
 
 
 def counted(servers: int) -> str:
