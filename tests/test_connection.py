@@ -228,27 +228,6 @@ async def test_progress_restarts_the_clock_of_a_call(log: Path, server_era: Era)
         assert text_of(await used(client, "dev", "one", "progress", {"n": 6, "interval": 0.4})) == "done"
 
 
-async def test_no_call_is_late_while_a_user_thinks_about_a_question_that_may_be_its_own(
-    log: Path, tmp_path: Path
-) -> None:
-    """A legacy server does not say which call its question belongs to: here the older one carries it."""
-    gate = tmp_path / "gate"
-    servers = {"one": scripted(log=str(log)) | {"callTimeout": 1}, "clock": scripted() | {"callTimeout": 1.5}}
-
-    async def answer(_method: str, _params: Json) -> Json:
-        assert "callTimeout" in refusal(await used(client, "dev", "clock", "slow"))
-        return {"action": "accept", "content": {"name": "Ada"}}
-
-    async with serving(tmp_path, {"dev": servers}, capabilities={"elicitation": {}}) as client:
-        await opened(client, "dev")
-        older = await client.start_call("use_tool", using("dev", "one", "slow", {"file": str(gate)}))
-        await logged(log, event="executed", tool="slow")
-        asked = await client.call_tool_answering("use_tool", using("dev", "one", "ask"), answer)
-        gate.touch()
-        assert text_of(await older.wait()) == "waited"
-    assert "Ada" in text_of(asked)
-
-
 async def test_each_server_has_its_own_timeout(log: Path, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     servers = {"one": scripted() | {"callTimeout": 0.3}, "patient": scripted()}

@@ -195,14 +195,9 @@ class ToolCall:
             return
         with anyio.CancelScope(deadline=self._deadline):
             await self._call.changed()
-        if self._call.settled or self._untold or anyio.current_time() < self._deadline:
-            return
-        if any(call.paused for call in self.link.calls.values()):
-            # The question that another call carries may be this one's: while a user thinks, no call is late.
-            self._restart_clock()
-            return
-        self.close(f"timed out after {self._timeout:g} s")
-        raise CallTimedOut(f"no answer within {self._timeout:g} s (callTimeout)")
+        if not self._call.settled and not self._untold and anyio.current_time() >= self._deadline:
+            self.close(f"timed out after {self._timeout:g} s")
+            raise CallTimedOut(f"no answer within {self._timeout:g} s (callTimeout)")
 
     def _restart_clock(self) -> None:
         if self._timeout is not None:
