@@ -6,6 +6,7 @@ Run it with `uv run python docs/render_check.py`. It starts published servers th
 import io
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from mcp_workbench.config_file import load_config
 
 TARGET = Path(__file__).with_name("check.svg")
 COLUMNS = 100
+FONT_FROM_ELSEWHERE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 CONFIG = {
     "toolboxes": {
         "files": {
@@ -53,7 +55,8 @@ def main() -> None:
         with_manager(checkup.loaded, checkup.connect)
         show_result(checkup, out)
         os.chdir(TARGET.parent)  # a directory that somebody works in cannot be removed everywhere
-    out.save_svg(str(TARGET), title="mcp-workbench", theme=MONOKAI, unique_id="check")
+    drawing = out.export_svg(title="mcp-workbench", theme=MONOKAI, unique_id="check")
+    TARGET.write_text(FONT_FROM_ELSEWHERE.sub("", drawing), encoding="utf-8")
 
 
 if __name__ == "__main__":
