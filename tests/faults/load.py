@@ -65,8 +65,8 @@ class Tally:
     answered_tokens: set[str] = field(default_factory=set[str])
     refused_tokens: set[str] = field(default_factory=set[str])
 
-    def judge(self, request: Request, result: Json) -> None:
-        """Sort one answer into what it is."""
+    def judge(self, request: Request, result: Json, *, begun: bool = False) -> None:
+        """Sort one answer into what it is; a call that has begun had asked its client something before."""
         shown = json.dumps(result)
         if strangers := set(_TOKEN.findall(shown)) - {request.token}:
             self.misdelivered += 1
@@ -76,7 +76,7 @@ class Tally:
         elif not result.get("isError"):
             self._judge_success(request, result)
         else:
-            self._judge_failure(request, result)
+            self._judge_failure(request, result, begun)
 
     def _judge_success(self, request: Request, result: Json) -> None:
         if EXPECTED[request.tool](request, result):
@@ -85,7 +85,7 @@ class Tally:
         else:
             self.violations.append(f"{request.tool} {request.token} got {json.dumps(result)[:300]}")
 
-    def _judge_failure(self, request: Request, result: Json) -> None:
+    def _judge_failure(self, request: Request, result: Json, begun: bool) -> None:
         text: str = result["content"][0]["text"]
         executing, connecting = request.failure_sentences
         if request.tool == "fail" and text == request.token:
@@ -95,7 +95,8 @@ class Tally:
             self.failed["Error executing tool"] += 1
         elif text.startswith(connecting):
             self.failed["Failed to connect to server"] += 1
-            self.refused_tokens.add(request.token)
+            if not begun:
+                self.refused_tokens.add(request.token)
         else:
             self.violations.append(f"{request.tool} {request.token} failed with the wrong sentence: {text[:300]}")
 
