@@ -1,7 +1,6 @@
 """How cost grows with the number of open servers, of tools per server and with the size of results."""
 
 import time
-from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -11,6 +10,9 @@ from benchmarks.figures import markdown_table
 from benchmarks.raw_client import RawClient
 
 MB = 1024 * 1024
+
+Costs = tuple[float, float, float, float]
+"""Milliseconds to open, milliseconds for a call, calls per second, megabytes."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,11 @@ class Step:
 
 STEPS = [
     *(Step(servers=count) for count in (1, 5, 10, 20, 35, 50)),
-    *(Step(tools=count) for count in (1, 10, 100, 300, 1000)),
+    *(Step(tools=count) for count in (10, 100, 300, 1000)),
     *(Step(size=size) for size in (1_000, 10_000, 100_000, 1_000_000, 3_000_000, 10_000_000)),
 ]
 SHORT_STEPS = [Step(), Step(servers=5), Step(tools=100), Step(size=1_000_000)]
+ROUNDS = 5
 IN_FLIGHT = 10
 HEAD = [
     "servers",
@@ -43,33 +46,30 @@ HEAD = [
 
 
 def growth_table(directory: Path, *, short: bool) -> str:
-    return markdown_table(HEAD, list(_rows(directory, SHORT_STEPS if short else STEPS)))
+    steps, rounds = (SHORT_STEPS, 1) if short else (STEPS, ROUNDS)
+    found: dict[Step, list[Costs]] = {step: [] for step in steps}
+    for _ in range(rounds):
+        for step, costs in found.items():
+            costs.append(_measure(directory, step))
+    return markdown_table(HEAD, [_row(step, costs) for step, costs in found.items()])
 
 
-def _rows(directory: Path, steps: list[Step]) -> Generator[list[str]]:
-    for step in steps:
-        config = write_config(directory / "growth.json", servers=step.servers, tools=step.tools)
-        with RawClient(workbench(config)) as client:
-            client.greet()
-            began = time.perf_counter()
-            client.call("open_toolbox", {"toolbox_name": "box"})
-            opened = (time.perf_counter() - began) * 1000
-            bench = Running(WORKBENCH, client, step.servers)
-            call = _call_ms(bench, step.size)
-            rate = bench.rate(_calls(step.size), IN_FLIGHT, step.size)
-            memory = client.memory() / MB
-        per_kb = f"{call * 1000 / (step.size / 1000):.2f}" if step.size >= 1000 else ""
-        counts = [f"{step.servers}", f"{step.tools}", f"{step.size:,} B"]
-        opening = [f"{opened:.0f}", f"{opened / step.servers:.1f}"]
-        yield [*counts, *opening, f"{call:.3f}", per_kb, f"{rate:,.0f}", f"{memory:.0f}"]
+def _measure(directory: Path, step: Step) -> Costs:
+    config = write_config(directory / "growth.json", servers=step.servers, tools=step.tools)
+    with RawClient(workbench(config)) as client:
+        client.greet()
+        began = time.perf_counter()
+        client.call("open_toolbox", {"toolbox_name": "box"})
+        opened = (time.perf_counter() - began) * 1000
+        bench = Running(WORKBENCH, client, step.servers)
+        call = _call_ms(bench, step.size)
+        rate = bench.rate(_calls(step.size), IN_FLIGHT, step.size)
+        return opened, call, rate, client.memory() / MB
 
 
-def _call_ms(bench: Running, size: int) -> float:
-    calls = _calls(size)
-    bench.time_calls(calls // 4, size)
-    return median(bench.time_calls(calls, size)) * 1000
-
-
-def _calls(size: int) -> int:
-    """Fewer of those that take long."""
-    return 300 if size <= 100_000 else 30
+def _row(step: Step, rounds: list[Costs]) -> list[str]:
+    opened, call, rate, memory = map(median, zip(*rounds, strict=True))
+    counts = [f"{step.servers}", f"{step.tools}", f"{step.size:,} B"]
+    opening = [f"{opened:.0f}", f"{opened / step.servers:.1f}"]
+    per_kb = f"{call * 1000 / (step.size / 1000):.2f}" if step.size >= 1000 else ""
+    return [*counts, *opening, f"{call:.3f}", per_kb, f"{rate:,.0f}", f"{memory:.0f}"]
