@@ -73,3 +73,14 @@ def _row(step: Step, rounds: list[Costs]) -> list[str]:
     opening = [f"{opened:.0f}", f"{opened / step.servers:.1f}"]
     per_kb = f"{call * 1000 / (step.size / 1000):.2f}" if step.size >= 1000 else ""
     return [*counts, *opening, f"{call:.3f}", per_kb, f"{rate:,.0f}", f"{memory:.0f}"]
+
+
+def _call_ms(bench: Running, size: int) -> float:
+    calls = _calls(size)
+    bench.time_calls(calls // 4, size)
+    return median(bench.time_calls(calls, size)) * 1000
+
+
+def _calls(size: int) -> int:
+    """Fewer of those that take long."""
+    return 300 if size <= 100_000 else 30
