@@ -399,6 +399,8 @@ async def test_junk_on_stdin_is_ignored_or_answered_and_never_the_end(tmp_path: 
         b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":12345}}',
         b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}',
         b'{"a":NaN}', b'{"jsonrpc":"1.0","method":"ping"}', b"GET / HTTP/1.1\r",
+        b'{"jsonrpc":"2.0","id":true,"method":"ping"}', b'{"jsonrpc":"2.0","id":true,"error":5}',
+        b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', b'{"jsonrpc":"2.0","id":[1],"method":"ping"}',
     ]  # fmt: skip
     async with serving(tmp_path, {"dev": {"one": scripted()}}, era) as client:
         for line in junk:

@@ -117,7 +117,8 @@ def _decode(line: bytes, writer: pipes.PipeWriter) -> JSONRPCMessage | None:
         return _kind(raw).model_validate(raw)
     except ValidationError:
         logger.warning("ignored a malformed JSON-RPC message on stdin")
-        if not isinstance(request_id := raw.get("id"), int | str):
+        request_id = raw.get("id")
+        if not isinstance(request_id, int | str) or isinstance(request_id, bool):
             return None
         error = ErrorData(code=INVALID_REQUEST, message="This is not a JSON-RPC 2.0 message")
         refusal = JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
