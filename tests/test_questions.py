@@ -36,9 +36,9 @@ pytestmark = pytest.mark.anyio
 
 ERAS: tuple[Era, ...] = get_args(Era)
 EVERYTHING: Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {"listChanged": True}}
-NAMED: Json = {"action": "accept", "content": {"name": "Ada"}}
+NAMED: Json = {"action": "accept", "content": {"name": "blue"}}
 SAMPLED: Json = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}, "stopReason": "endTurn"}
-ROOTED: Json = {"roots": [{"uri": "file:///home/ada", "name": "home"}]}
+ROOTED: Json = {"roots": [{"uri": "file:///home/you", "name": "home"}]}
 
 four_pairings = pytest.mark.parametrize("server_era", ERAS, ids=lambda era: f"{era}-server")
 both_clients = pytest.mark.parametrize("client_era", ERAS, ids=lambda era: f"{era}-client")
@@ -141,12 +141,32 @@ async def test_a_call_may_ask_again_and_again(log: Path, client_era: Era, server
     count = iter(range(100))
 
     async def reply(_method: str, _params: Json) -> Json:
-        return {"action": "accept", "content": {"name": f"Ada {next(count)}"}}
+        return {"action": "accept", "content": {"name": f"blue {next(count)}"}}
 
     async with opened(log, client_era, server_era) as client:
         result = await client.call_tool_answering("use_tool", use("ask", times=3), reply)
     names = [answers["q1"]["content"]["name"] for answers in json.loads(text_of(result))]
-    assert names == ["Ada 0", "Ada 1", "Ada 2"]
+    assert names == ["blue 0", "blue 1", "blue 2"]
+
+
+@both_clients
+async def test_a_legacy_server_may_ask_as_often_as_it_likes(log: Path, client_era: Era) -> None:
+    async def reply(_method: str, _params: Json) -> Json:
+        return NAMED
+
+    async with opened(log, client_era, "legacy") as client:
+        result = await client.call_tool_answering("use_tool", use("ask", times=50), reply, max_rounds=60)
+    assert json.loads(text_of(result)) == [{"q1": NAMED}] * 50
+
+
+async def test_a_modern_server_that_asks_for_ever_is_cut_off_for_a_client_that_is_asked_live(log: Path) -> None:
+    async def reply(_method: str, _params: Json) -> Json:
+        return NAMED
+
+    async with opened(log, "legacy", "modern") as client:
+        result = await client.call_tool_answering("use_tool", use("ask", times=1000), reply)
+    assert result["isError"]
+    assert text_of(result).endswith("it asked for input more than 20 times")
 
 
 @four_pairings
@@ -366,7 +386,7 @@ async def test_a_server_that_dies_while_its_call_waits_fails_the_retry_and_lives
 
 
 @pytest.mark.parametrize(
-    "answer", [pytest.param("Ada", id="text"), {"action": "maybe"}, {"content": {"name": "Ada"}}], ids=json.dumps
+    "answer", [pytest.param("blue", id="text"), {"action": "maybe"}, {"content": {"name": "blue"}}], ids=json.dumps
 )
 async def test_an_answer_that_is_none_is_refused_and_the_question_stays_open(log: Path, answer: Any) -> None:
     async with opened(log, "modern", "legacy") as client:
@@ -493,7 +513,7 @@ async def test_an_answer_that_is_no_object_is_a_refusal_not_a_wait(log: Path, se
     async with opened(log, "legacy", server_era) as client:
 
         async def reply(_params: Json) -> Any:
-            return ["Ada"]
+            return ["blue"]
 
         client.on_request["elicitation/create"] = reply
         result = await client.call_tool("use_tool", use("ask"))

@@ -32,6 +32,8 @@ PATIENCE = 600.0
 """Seconds that a parked call waits for its client."""
 
 _MAX_ROUNDS = 20
+"""How often a modern server may pause one call; a legacy one asks within it, as often as it likes."""
+
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 0.25
 """Seconds between the rounds of a modern server that asks nothing and only wants to be called again."""
 
@@ -69,7 +71,7 @@ class Parking:
                     parked = not call.link.greeting.modern
                     return self._hand_over(call, step)
                 rounds += 1
-                if rounds > _MAX_ROUNDS:
+                if call.link.greeting.modern and rounds > _MAX_ROUNDS:
                     raise BadAnswer(f"it asked for input more than {_MAX_ROUNDS} times")
                 await _answer_live(call, step, call.caller.ask, rounds)
             return step
