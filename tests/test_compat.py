@@ -158,9 +158,9 @@ def test_log_messages_of_the_everything_server_come_with_their_origin(direct: Re
 async def interviewed(client: WireClient, tool: str, arguments: Json) -> tuple[Json, list[Json]]:
     """The result of a tool that asks, and what it asked; all is answered, each time alike."""
     answers: Json = {
-        "elicitation/create": {"action": "accept", "content": {"name": "Ada"}},
+        "elicitation/create": {"action": "accept", "content": {"name": "blue"}},
         "sampling/createMessage": {"role": "assistant", "model": "m", "content": {"type": "text", "text": "la"}},
-        "roots/list": {"roots": [{"uri": "file:///home/ada", "name": "home"}]},
+        "roots/list": {"roots": [{"uri": "file:///home/you", "name": "home"}]},
     }
     questions: list[Json] = []
 
@@ -195,7 +195,7 @@ async def test_a_modern_server_on_an_official_package_asks_what_it_asks_directly
     for question in asked:
         added = question["params"].pop("elicitationId", None)
         assert (added is not None) == (era == "legacy" and question["params"].get("mode") == "url")
-    assert "Ada" in text_of(result)
+    assert "blue" in text_of(result)
     assert (seen, sorted(asked, key=json.dumps)) == (result, questions)
 
 
@@ -267,12 +267,12 @@ def test_an_official_client_uses_a_tool(conversation: Conversation) -> None:
 
 
 def test_an_official_client_answers_every_kind_of_question(conversation: Conversation) -> None:
-    form = {"action": "accept", "content": {"name": "Ada"}}
+    form = {"action": "accept", "content": {"name": "blue"}}
     answers: Json = {
         "form": [{"q1": form, "q2": form}] * 2,
         "url": [{"q1": {"action": "accept"}}],
         "sampled": [{"q1": {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}}}],
-        "rooted": [{"q1": {"roots": [{"uri": "file:///home/ada", "name": "home"}]}}],
+        "rooted": [{"q1": {"roots": [{"uri": "file:///home/you", "name": "home"}]}}],
     }
     assert {kind: json.loads(text_of(conversation.seen[kind])) for kind in answers} == answers
 
@@ -364,8 +364,8 @@ def test_the_inspectors_daemon_opens_a_toolbox_uses_its_tools_and_answers_a_ques
         paused = inspector.mcpdo("tools/call", "use_tool", json.dumps(using("dev", "tools", "ask")))
         question = paused["elicitationPending"]
         assert question["message"] == "What is your name?"
-        answered = inspector.mcpdo("elicitation/respond", question["elicitationId"], "name:=Ada")
-        assert json.loads(text_of(answered)) == [{"q1": {"action": "accept", "content": {"name": "Ada"}}}]
+        answered = inspector.mcpdo("elicitation/respond", question["elicitationId"], "name:=blue")
+        assert json.loads(text_of(answered)) == [{"q1": {"action": "accept", "content": {"name": "blue"}}}]
     finally:
         inspector.mcpdo("daemon", "stop")
 

@@ -286,12 +286,12 @@ async def test_no_server_is_stopped_in_the_middle_of_a_question(
         await logged(other, event="executed")
         await logged(other, event="exit")  # two was used later, and has been unused for long enough
         assert not read_log(log, event="exit")
-        return {"action": "accept", "content": {"name": "Ada"}}
+        return {"action": "accept", "content": {"name": "blue"}}
 
     async with serving(tmp_path, {"dev": idle}, client_era, capabilities={"elicitation": {}}) as client:
         await opened(client, "dev")
         result = await client.call_tool_answering("use_tool", using("dev", "one", "ask"), answer)
-    assert "Ada" in text_of(result)
+    assert "blue" in text_of(result)
     assert starts(log) == 1
 
 

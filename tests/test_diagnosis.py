@@ -55,7 +55,7 @@ SystemError: the second"""
         stderr = """npm error code E404
 npm error 404 Not Found - GET https://registry.example/some-server - Not found
 npm error 404
-npm error A complete log of this run can be found in: /home/ada/.npm/_logs/debug-0.log"""
+npm error A complete log of this run can be found in: /home/you/.npm/_logs/debug-0.log"""
         assert cause(stderr) == "npm error 404 Not Found - GET https://registry.example/some-server - Not found"
 
     def test_the_sentence_of_uv_without_its_drawing(self) -> None:

@@ -32,15 +32,15 @@ from wire import (
 pytestmark = pytest.mark.anyio
 
 both_eras = pytest.mark.parametrize("era", ["legacy", "modern"])
-ALICE: dict[str, Any] = {"action": "accept", "content": {"name": "Alice"}}
+BLUE: dict[str, Any] = {"action": "accept", "content": {"name": "blue"}}
 
 
 def server(**options: Any) -> list[str]:
     return command_of(scripted(**options))
 
 
-async def alice(_params: dict[str, Any]) -> dict[str, Any]:
-    return ALICE
+async def blue(_params: dict[str, Any]) -> dict[str, Any]:
+    return BLUE
 
 
 @both_eras
@@ -63,11 +63,11 @@ async def test_a_scripted_server_shakes_hands_lists_its_tools_and_runs_one(era: 
 async def test_the_sdk_server_agrees_with_the_raw_client_about_calls_and_questions(era: Era) -> None:
     command = [sys.executable, str(SDK_SERVER)]
     capabilities: dict[str, Any] = {"elicitation": {"form": {}}}
-    answers = {"elicitation/create": alice}
+    answers = {"elicitation/create": blue}
     async with WireClient.spawn(command, era=era, capabilities=capabilities, on_request=answers) as client:
         assert text_of(await client.call_tool("echo", {"text": "hé"})) == "hé"
         result = await client.call_tool_answering("greet", {"greeting": "Hello"})
-    assert text_of(result) == "Hello, Alice"
+    assert text_of(result) == "Hello, blue"
     assert client.returncode == 0
     await assert_gone(client.pid)
 
@@ -117,12 +117,12 @@ async def test_questions_are_answered_in_either_eras_way(era: Era, ask: dict[str
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         assert method == "elicitation/create"
         questions.append(params)
-        return ALICE
+        return BLUE
 
     async with WireClient.spawn(server(era=era), era=era) as client:
         rounds = json.loads(text_of(await client.call_tool_answering("ask", ask, answer)))
     together, times = ask.get("together", 1), ask.get("times", 1)
-    assert rounds == [{f"q{number + 1}": ALICE for number in range(together)}] * times
+    assert rounds == [{f"q{number + 1}": BLUE for number in range(together)}] * times
     assert {question["mode"] for question in questions} == {"url" if ask.get("url") else "form"}
     assert len(questions) == together * times
 
@@ -153,11 +153,11 @@ async def test_a_forged_state_is_refused() -> None:
 
 async def test_a_question_outside_any_call_is_asked_once_its_file_exists(tmp_path: Path) -> None:
     log, gate = tmp_path / "log", tmp_path / "gate"
-    async with WireClient.spawn(server(log=str(log)), on_request={"elicitation/create": alice}) as client:
+    async with WireClient.spawn(server(log=str(log)), on_request={"elicitation/create": blue}) as client:
         assert text_of(await client.call_tool("ask_later", {"file": str(gate)})) == "later"
         gate.touch()
         (event,) = await logged(log, event="answer")
-    assert event["answer"] == {"result": ALICE}
+    assert event["answer"] == {"result": BLUE}
 
 
 @both_eras

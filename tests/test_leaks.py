@@ -22,7 +22,7 @@ from wire import assert_gone, read_log, scripted
 
 pytestmark = pytest.mark.anyio
 
-ACCEPTED: JSONObject = {"action": "accept", "content": {"name": "Ada"}}
+ACCEPTED: JSONObject = {"action": "accept", "content": {"name": "blue"}}
 
 
 def response(size: int) -> SessionMessage:

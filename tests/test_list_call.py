@@ -160,8 +160,8 @@ class TestCall:
         ("words", "sentence"),
         [
             (["people=two"], "people must be a whole number, and 'two' is not"),
-            (["name=Ada"], "the tool also needs people=…"),
-            (["people=2", "nmae=Ada"], "the tool has no argument 'nmae'. Did you mean 'name'?"),
+            (["name=blue"], "the tool also needs people=…"),
+            (["people=2", "nmae=blue"], "the tool has no argument 'nmae'. Did you mean 'name'?"),
             (["people=2", "when=tea"], "when must be one of noon, night"),
             (["people"], "'people' is neither key=value nor a JSON object"),
             (["{people: 2}"], "the arguments are not JSON"),

@@ -194,7 +194,7 @@ async def test_the_meta_of_a_request_reaches_the_server_less_what_belongs_to_the
     own: Json = {
         "traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
         "tracestate": "x=1",
-        "baggage": "user=ada",
+        "baggage": "user=someone",
         "example.com/custom": {"deep": [1, None, "é"]},
     }
     hop = {PREFIX + "related-task": {"taskId": "7"}, "progressToken": "the client's"}

@@ -39,14 +39,14 @@ def playground(tmp_path: Path) -> Path:
 
 def calls(directory: Path) -> list[tuple[str, str, str, dict[str, Any], str]]:
     """A call of every server, with what its answer must hold."""
-    entity = {"name": "Ada", "entityType": "person", "observations": ["likes engines"]}
+    entity = {"name": "blue", "entityType": "colour", "observations": ["seen in the sky"]}
     return [
         ("files", "filesystem", "read_text_file", {"path": str(directory / "hello.txt")}, "hello from a real file"),
         ("files", "git", "git_log", {"repo_path": str(directory)}, "first commit"),
-        ("knowledge", "work", "create_entities", {"entities": [entity]}, "Ada"),
-        ("knowledge", "work", "read_graph", {}, "likes engines"),
+        ("knowledge", "work", "create_entities", {"entities": [entity]}, "blue"),
+        ("knowledge", "work", "read_graph", {}, "seen in the sky"),
         ("knowledge", "home", "read_graph", {}, '"entities"'),
-        ("playground", "everything", "echo", {"message": "marco"}, "marco"),
+        ("playground", "everything", "echo", {"message": "echo, echo"}, "echo, echo"),
         (
             "playground",
             "time",
@@ -77,6 +77,6 @@ async def test_every_toolbox_opens_and_every_server_answers(playground: Path, er
         home = await client.call_tool(
             "use_tool", {"tool": {"toolbox": "knowledge", "server": "home", "tool": "read_graph"}, "arguments": {}}
         )
-        assert "Ada" not in json.dumps(home)
+        assert "blue" not in json.dumps(home)
     assert client.returncode == 0
     assert client.noise == []

@@ -1,8 +1,8 @@
 // What both majors of the official TypeScript client do with the workbench. The tests read what a client saw.
 const ANSWERS = {
-  "elicitation/create": ({ mode }) => ({ action: "accept", ...(mode === "url" ? {} : { content: { name: "Ada" } }) }),
+  "elicitation/create": ({ mode }) => ({ action: "accept", ...(mode === "url" ? {} : { content: { name: "blue" } }) }),
   "sampling/createMessage": () => ({ role: "assistant", model: "m", content: { type: "text", text: "hi" } }),
-  "roots/list": () => ({ roots: [{ uri: "file:///home/ada", name: "home" }] }),
+  "roots/list": () => ({ roots: [{ uri: "file:///home/you", name: "home" }] }),
 };
 
 export const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };

@@ -13,9 +13,9 @@ from typing import Any, cast
 from wire import PREFIX, Json, RpcError, WireClient
 
 CAPABILITIES: Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {"listChanged": True}}
-ACCEPTED: Json = {"action": "accept", "content": {"name": "Ada", "integer": 7, "titledMultipleSelectEnum": ["fish-2"]}}
+ACCEPTED: Json = {"action": "accept", "content": {"name": "blue", "integer": 7, "titledMultipleSelectEnum": ["fish-2"]}}
 SAMPLED: Json = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "la"}, "stopReason": "endTurn"}
-ROOTED: Json = {"roots": [{"uri": "file:///home/ada", "name": "home"}]}
+ROOTED: Json = {"roots": [{"uri": "file:///home/you", "name": "home"}]}
 HELLO = "data:text/plain;base64,SGVsbG8="
 
 Addressed = Callable[[str, Json], tuple[str, Json]]

@@ -85,7 +85,7 @@ class Conversation:
     async def _elicited(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         self._note("elicitation/create", plain(params))
         if isinstance(params, ElicitRequestFormParams):
-            return ElicitResult(action="accept", content={"name": "Ada"})
+            return ElicitResult(action="accept", content={"name": "blue"})
         return ElicitResult(action="accept")
 
     async def _sampled(self, context: ClientRequestContext, params: CreateMessageRequestParams) -> CreateMessageResult:
@@ -94,7 +94,7 @@ class Conversation:
 
     async def _rooted(self, context: ClientRequestContext) -> ListRootsResult:
         self._note("roots/list", {})
-        return ListRootsResult(roots=[Root(uri=FileUrl("file:///home/ada"), name="home")])
+        return ListRootsResult(roots=[Root(uri=FileUrl("file:///home/you"), name="home")])
 
     def _note(self, method: str, params: Json) -> None:
         self._questions.append({"method": method, "params": params})
