@@ -34,7 +34,7 @@ ANSWER_WITHIN = 30.0
 WELL_AGAIN_WITHIN = 90.0
 ERAS = ("legacy", "modern", "dual", "legacy-exits")
 MEMORY_TOLERANCE = 24 * 1024 * 1024
-"""What hundreds of deaths and restarts under load take once and keep; a leak would pass it within minutes."""
+"""Above what two minutes have been seen to take. It catches fast leaks only: a slow one needs a longer run."""
 
 OPENERS = 3
 
