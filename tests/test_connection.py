@@ -131,6 +131,12 @@ async def test_a_server_that_closes_its_stdout_is_lost_though_it_lives(log: Path
     assert starts(log) == 2
 
 
+async def test_blank_lines_do_not_push_the_reason_out_of_a_servers_last_words(log: Path) -> None:
+    async with dev(log, scripted(log=str(log))) as client:
+        sentence = refusal(await used(client, "dev", "one", "crash", {"stderr": "the reason\n" + "\n" * 20}))
+    assert sentence.endswith("exited with status 1; the last lines of its stderr:\nthe reason")
+
+
 async def test_a_child_that_holds_the_pipes_of_a_dead_server_delays_nothing(log: Path) -> None:
     async with dev(log, scripted(log=str(log), grandchild="inherits")) as client:
         sentence = refusal(await used(client, "dev", "one", "crash", {"status": 4, "stderr": "no memory\n"}))

@@ -69,6 +69,14 @@ async def test_text_without_a_line_end_is_handed_on_in_pieces() -> None:
     assert "".join(pieces) == "x" * 2_000_000
 
 
+async def test_long_text_is_parted_between_words_so_that_a_secret_is_known_in_the_pieces() -> None:
+    line = b"words of one line " * 100_000
+    chunks = [line[start : start + 99_991] for start in range(0, len(line), 99_991)]
+    pieces = [piece async for piece in pipes.read_text_lines(chunks_of(chunks))]
+    assert len(pieces) > 1
+    assert " ".join(pieces).split() == line.decode().split()
+
+
 async def test_a_pipe_is_read_to_its_end(pipe: tuple[int, int]) -> None:
     reader, writer = pipe
     os.write(writer, b"one\ntwo")

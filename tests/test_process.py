@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from plain_client import PlainClient
-from toolboxes import opened, serving, used, using
+from toolboxes import opened, refusal, serving, used, using
 from wire import Era, Json, WireClient, assert_gone, logged, read_log, scripted, text_of, workbench, write_config
 
 pytestmark = [
@@ -323,6 +323,18 @@ async def test_no_secret_is_in_anything_that_the_workbench_writes(tmp_path: Path
     written = client.stderr + b"\n".join(client.stdout_lines).decode()
     assert "failed with ***" in client.stderr
     assert [secret for secret in [*secrets.values(), literal] if secret in written] == []
+
+
+async def test_no_piece_of_a_secret_is_left_where_a_long_text_is_cut(tmp_path: Path) -> None:
+    secret = "hush-" * 20
+    servers = {"one": scripted() | {"env": {"TOKEN": secret}}}
+    async with serving(tmp_path, {"dev": servers}, options=["--log-level", "debug"]) as client:
+        await opened(client, "dev")
+        for before in (50, 150, 250, 350, 3950):
+            noise = {"line": "." * before + secret, "then_answer": True}
+            await used(client, "dev", "one", "raw_line", noise)
+            assert "hush" not in refusal(await used(client, "dev", "one", "crash", {"stderr": "." * before + secret}))
+    assert "hush" not in client.stderr
 
 
 async def test_what_a_tool_itself_returns_is_not_touched(tmp_path: Path) -> None:

@@ -291,6 +291,7 @@ class Connection:
             connect_timeout=config.connect_timeout,
             legacy_first=legacy_first,
             on_stderr=lambda line: logger.debug("%s: stderr: %s", self.origin, line),
+            redact=self._redact,
             on_news=lambda method, params: self._on_news(self.origin, method, params),
         )
 

@@ -18,6 +18,7 @@ from mcp_workbench import pipes
 from mcp_workbench.greeting import Greeting, greet
 from mcp_workbench.peer import BadAnswer, Peer, PeerGone, RemoteError, method_not_found
 from mcp_workbench.process import Program, ServerProcess, SpawnFailed, run_process
+from mcp_workbench.redaction import Redactor
 from mcp_workbench.tool_list import ToolList, read_tool_list
 from mcp_workbench.wire import JSONObject
 
@@ -26,6 +27,9 @@ _LAST_OUTPUT = 0.5
 
 _BETWEEN_CHANGES = 0.2
 """Seconds between two readings of the tools of a server that announces a change while they are read."""
+
+_NOISE = 4000
+"""Bytes of a line that is no message that are looked at."""
 
 _CAPABILITY_OF = {
     "elicitation/create": "elicitation",
@@ -201,7 +205,7 @@ class Link:
     def on_noise(self, line: bytes) -> None:
         """Note a line on stdout that is no message; it hurts nobody."""
         if line.strip():
-            self._process.note(f"(on stdout, not a protocol message) {line[:200].decode(errors='replace')}")
+            self._process.note(f"(on stdout, not a protocol message) {line[:_NOISE].decode(errors='replace')}")
 
     def ask(self, question: Question) -> None:
         """Have a question asked by a call under way, or answer for the user when there is none.
@@ -295,6 +299,7 @@ class LinkOptions:
     connect_timeout: float
     legacy_first: bool
     on_stderr: Callable[[str], None]
+    redact: Redactor
     on_news: Callable[[str, JSONObject], None]
 
 
@@ -307,7 +312,8 @@ async def open_link(options: LinkOptions, deadline: float) -> AsyncGenerator[Lin
     """
     failure: LinkFailed | None = None
     try:
-        async with run_process(options.program, options.on_stderr) as process, anyio.create_task_group() as tasks:
+        running = run_process(options.program, options.on_stderr, options.redact)
+        async with running as process, anyio.create_task_group() as tasks:
             link = Link(process, options.declared, options.on_news)
             tasks.start_soon(link.watch)
             try:
@@ -373,5 +379,4 @@ def _before_ready(cause: str) -> str:
 
 
 def _with_tail(reason: str, tail: list[str]) -> str:
-    lines = [line for line in tail if line]
-    return reason if not lines else f"{reason}; the last lines of its stderr:\n" + "\n".join(lines)
+    return f"{reason}; the last lines of its stderr:\n" + "\n".join(tail) if tail else reason

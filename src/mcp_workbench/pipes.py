@@ -82,7 +82,9 @@ async def read_text_lines(receive: Receive) -> AsyncIterator[str]:
     while chunk := await receive():
         *lines, pending = (pending + chunk).split(b"\n")
         if len(pending) > _CHUNK:
-            lines, pending = [*lines, pending], b""
+            # Between words, if there are any: whoever looks for a secret in the pieces must find it whole.
+            piece, space, rest = pending.rpartition(b" ")
+            lines, pending = ([*lines, piece], rest) if space else ([*lines, pending], b"")
         for line in lines:
             yield line.decode(errors="replace").rstrip()
     if pending:

@@ -19,6 +19,7 @@ import anyio.abc
 import anyio.lowlevel
 
 from mcp_workbench import pipes
+from mcp_workbench.redaction import Redactor
 
 _FLUSH = 0.2
 """Seconds for what was written to reach a server that is about to be stopped."""
@@ -58,7 +59,9 @@ class SpawnFailed(Exception):
 class ServerProcess:
     """A running server process. `run_process` makes it and ends it."""
 
-    def __init__(self, process: anyio.abc.Process, pipe_ends: tuple[int, int, int], on_stderr: OnStderr) -> None:
+    def __init__(
+        self, process: anyio.abc.Process, pipe_ends: tuple[int, int, int], on_stderr: OnStderr, redact: Redactor
+    ) -> None:
         stdin, stdout, stderr = pipe_ends
         self._process = process
         self._pipe_ends = pipe_ends
@@ -66,6 +69,7 @@ class ServerProcess:
         self._receive = pipes.receiver(stdout)
         self._receive_stderr = pipes.receiver(stderr)
         self._on_stderr = on_stderr
+        self._redact = redact
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._stderr_ended = anyio.Event()
         self._writing = anyio.CancelScope()
@@ -109,9 +113,8 @@ class ServerProcess:
         return list(self._tail)
 
     def note(self, line: str) -> None:
-        """Keep a line for error messages, and log it."""
-        self._tail.append(line[:_TAIL_LINE_LENGTH])
-        self._on_stderr(line)
+        """Log the beginning of a line, and keep it for error messages."""
+        self._on_stderr(self._kept(line))
 
     async def pump_stdin(self) -> None:
         """Send on what the server did not take at once."""
@@ -122,9 +125,16 @@ class ServerProcess:
         """Read stderr for as long as there is any, so that it never blocks the server."""
         try:
             async for line in pipes.read_text_lines(self._receive_stderr):
-                self.note(line)
+                self._kept(line)
+                self._on_stderr(line)
         finally:
             self._stderr_ended.set()
+
+    def _kept(self, line: str) -> str:
+        shown = self._redact.beginning(line, _TAIL_LINE_LENGTH)
+        if shown:
+            self._tail.append(shown)
+        return shown
 
     async def stop(self) -> None:
         """End the process and all its descendants: politely, then firmly; every wait is bounded."""
@@ -148,13 +158,13 @@ class ServerProcess:
 
 
 @asynccontextmanager
-async def run_process(program: Program, on_stderr: OnStderr) -> AsyncGenerator[ServerProcess]:
+async def run_process(program: Program, on_stderr: OnStderr, redact: Redactor) -> AsyncGenerator[ServerProcess]:
     """Run a server process for as long as the block lasts; afterwards nothing of it is left.
 
     Raises:
         SpawnFailed: The process could not be started.
     """
-    process = await _spawn(program, on_stderr)
+    process = ServerProcess(*await _spawn(program), on_stderr, redact)
     try:
         async with anyio.create_task_group() as pumps:
             pumps.start_soon(process.pump_stdin)
@@ -169,7 +179,8 @@ async def run_process(program: Program, on_stderr: OnStderr) -> AsyncGenerator[S
         process.close()
 
 
-async def _spawn(program: Program, on_stderr: OnStderr) -> ServerProcess:
+async def _spawn(program: Program) -> tuple[anyio.abc.Process, tuple[int, int, int]]:
+    """Start the process; our ends of its stdin, stdout and stderr."""
     child_stdin, stdin = os.pipe()
     stdout, child_stdout = os.pipe()
     stderr, child_stderr = os.pipe()
@@ -193,7 +204,7 @@ async def _spawn(program: Program, on_stderr: OnStderr) -> ServerProcess:
     finally:
         for fd in (child_stdin, child_stdout, child_stderr):
             os.close(fd)
-    return ServerProcess(process, (stdin, stdout, stderr), on_stderr)
+    return process, (stdin, stdout, stderr)
 
 
 def _describe(program: Program, error: OSError | ValueError) -> str:

@@ -27,6 +27,10 @@ class Redactor:
         """`text` without the secrets."""
         return self._pattern.sub(_MASK, text) if self._pattern else text
 
+    def beginning(self, text: str, length: int) -> str:
+        """The beginning of `text` without the secrets, cut only then: half a secret could not be recognised."""
+        return self(text[: 10 * length])[:length]
+
 
 def _parts(secret: str) -> Iterator[str]:
     """The secret, and each of its lines, since logs are read and quoted by the line."""
