@@ -376,7 +376,7 @@ class TestTheReport:
             f"  - {SERVER}.toolFilter: unknown key; did you mean 'toolFilters'?",
             "  - toolboxes.ops.description: must not be blank",
             "  - toolboxes.ops.mcpServers.web: only stdio servers are supported so far, and server 'web' has the key "
-            "'url'; remove it, or keep it for later with \"disabled\": true",
+            "'url'; remove the server, or keep it for later with \"disabled\": true",
         ]
 
     def test_a_variable_that_is_missing_causes_no_second_complaint(self) -> None:

@@ -171,7 +171,7 @@ def _explain_to_person(loaded: "LoadedConfig") -> None:
     print(  # noqa: T201 - the user's terminal
         f"mcp-workbench {__version__} now serves {toolboxes} toolbox{'' if toolboxes == 1 else 'es'} of {loaded.path} "
         "over stdio: it waits for an MCP client on stdin.\n"
-        "An MCP client starts this command by itself: `mcp-workbench install CLIENT` puts it into one's config.\n"
+        "An MCP client starts this command by itself: `mcp-workbench install CLIENT` puts it into a client's config.\n"
         "To try it here: `mcp-workbench check --connect`, `mcp-workbench list`, `mcp-workbench demo`. Ctrl-C ends it.",
         file=sys.stderr,
     )

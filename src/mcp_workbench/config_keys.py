@@ -15,7 +15,7 @@ from mcp_workbench.json_document import Json, JsonPath, Problem, show_key
 # Written by other clients, close to a key of ours, and not meant as it.
 _FOREIGN_KEYS = frozenset({"alwaysAllow", "autoApprove", "description", "envFile", "name", "timeout", "transportType"})
 _OUTSIDE = 'servers stand in a toolbox: {"toolboxes": {"main": {"description": "…", "mcpServers": {…}}}}'
-_REMEDY = 'remove it, or keep it for later with "disabled": true'
+_REMEDY = 'remove the server, or keep it for later with "disabled": true'
 _SHORTEST_PART = 6
 _SERVER_KEYS = ServerConfig.known_keys()
 _TOOLBOX_KEYS = ToolboxConfig.known_keys()

@@ -82,7 +82,7 @@ def parse_document(data: str | bytes) -> tuple[Json, list[Problem]]:
     """
     text = (data if isinstance(data, str) else _decode(data)).removeprefix("\ufeff")
     if not text.strip():
-        raise UnreadableDocument("the file is empty; `mcp-workbench init` writes a first one")
+        raise UnreadableDocument("the file is empty; remove it, and `mcp-workbench init` writes a first one")
     value = _parse(text)
     return value, list(_defects(value, ()))
 

@@ -139,7 +139,7 @@ def _savings(costs: ContextCosts) -> str:
 
 
 def _reservations(failed: int) -> str:
-    missing = f", and {counted(failed, 'server')} that failed cannot be counted" if failed else ""
+    missing = f"; without the {counted(failed, 'server')} that failed" if failed else ""
     return f"[dim]({ESTIMATE}{missing})[/]"
 
 

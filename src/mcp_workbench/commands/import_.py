@@ -246,8 +246,9 @@ class _Report:
             self._out.print(escape(result.diff))
             return
         servers = "1 server" if len(new) == 1 else f"{len(new)} servers"
-        backup = f" (before: {escape(str(result.backup))})" if result.backup else ""
-        self._out.print(f"Wrote {servers} to {path}{backup}.")
+        self._out.print(f"Wrote {servers} to {path}.")
+        if result.backup:
+            self._out.print(f"The file as it was: {escape(str(result.backup))}")
         self._out.print("Next: say in each toolbox's description what it is for, then `mcp-workbench check --connect`.")
 
 

@@ -68,5 +68,6 @@ def _show_next_steps(target: Path, *, named: bool) -> None:
         "install claude-desktop": "give it to a client (or claude-code, cursor, vscode)",
     }
     out.print(f"Wrote {escape(str(target))}. What you can do next:\n")
+    width = max(map(len, steps))
     for command, purpose in steps.items():
-        out.print(f"  mcp-workbench{escape(option)} {command}   [dim]# {purpose}[/]")
+        out.print(f"  mcp-workbench{escape(option)} {command:<{width}}  [dim]# {purpose}[/]")

@@ -188,8 +188,9 @@ def _by_hand(path: Path, client: Client, name: str, entry: dict[str, Json], reas
 
 def _write(out: Console, client: Client, change: _Change) -> None:
     backup = replace_text(change.path, change.before, change.after)
-    before = f" (before: {escape(str(backup))})" if backup else ""
-    out.print(f"Put the workbench into {client.title} as '{escape(change.name)}': {escape(str(change.path))}{before}.")
+    out.print(f"Put the workbench into {client.title} as '{escape(change.name)}': {escape(str(change.path))}")
+    if backup:
+        out.print(f"The file as it was: {escape(str(backup))}")
     out.print(f"Restart {client.title} to use it.")
 
 
@@ -209,5 +210,6 @@ def _advise(out: Console, client: Client, change: _Change, config: LoadedConfig,
         )
     if "archive-v0" in Path(sys.executable).parts:
         out.print(
-            "This workbench runs from uv's cache, which may be cleaned: `uv tool install mcp-workbench` keeps it."
+            "This workbench runs from uv's cache, which may be cleaned. Install it with `uv tool install`, then "
+            "run this command again."
         )
