@@ -257,6 +257,28 @@ async def test_results_arrive_as_the_server_sent_them(log: Path, client_era: Era
             assert exactly(received) == exactly({**sent, **added}), name
 
 
+@both_servers
+@both_clients
+async def test_numbers_that_json_cannot_hold_fail_nothing_and_arrive_as_null(
+    log: Path, client_era: Era, server_era: Era
+) -> None:
+    async with opened(log, client_era, server_era) as client:
+        result = await client.call_tool("use_tool", use("echo", n=float("nan"), m=float("inf")))
+        assert text_of(result) == '{"n": null, "m": null}'
+        for number in ("NaN", "-Infinity", "1e999"):
+            odd = f'{{"resultType": "complete", "content": [], "structuredContent": {{"mean": {number}}}}}'
+            received = await client.call_tool("use_tool", use("raw", json=odd))
+            assert received["structuredContent"] == {"mean": None}
+
+
+async def test_a_schema_with_a_number_that_json_cannot_hold_keeps_no_toolbox_shut(log: Path) -> None:
+    tool: Json = {"name": "odd", "inputSchema": {"type": "object", "properties": {"n": {"maximum": float("inf")}}}}
+    config = write_config(log.parent, {"dev": {"tools": scripted(log=str(log), tools=[tool])}})
+    async with WireClient.spawn(workbench(config)) as client:
+        listing = json.loads(text_of(await client.call_tool("open_toolbox", {"toolbox_name": "dev"})))
+    assert listing["tools"][0]["inputSchema"] == {"type": "object", "properties": {"n": {"maximum": None}}}
+
+
 @both_clients
 async def test_any_kind_of_modern_result_is_passed_on(log: Path, client_era: Era) -> None:
     """A result type from an extension or a later protocol is the client's to understand."""

@@ -53,8 +53,6 @@ def test_numbers_keep_their_kind_and_size() -> None:
         b"null",
         b'{"a":',
         b'{"a":1} {"b":2}',
-        b'{"a":NaN}',
-        b'{"a":-Infinity}',
         b'\xff\xfe{"a":1}',
         b'{"a":"\xc3"}',
         b"[" * 100_000,
@@ -73,13 +71,13 @@ def test_any_bytes_are_a_message_or_are_refused(line: bytes) -> None:
         message = wire.decode(line)
     except wire.NotJSON:
         return
-    assert message == json.loads(line)
+    assert repr(message) == repr(json.loads(line))  # NaN is not equal to itself
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_a_number_without_a_json_form_is_not_written(number: float) -> None:
-    with pytest.raises(ValueError, match="JSON"):
-        wire.encode({"n": number})
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999"])
+def test_a_number_that_json_cannot_hold_is_read_and_written_as_null(number: bytes) -> None:
+    message = wire.decode(b'{"n":[1.5,' + number + b'],"s":"cut \\ud83d","deep":{"n":' + number + b"}}")
+    assert wire.encode(message) == b'{"n":[1.5,null],"s":"cut \\ud83d","deep":{"n":null}}\n'
 
 
 def test_spaces_and_a_carriage_return_around_a_message_do_not_matter() -> None:

@@ -14,15 +14,7 @@ from typing import Self
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCRequest,
-    JSONRPCResponse,
-)
+from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 from mcp_types.jsonrpc import JSONRPCNotification
 from pydantic import ValidationError
 
@@ -135,16 +127,7 @@ def _kind(raw: JSONObject) -> type[JSONRPCRequest | JSONRPCNotification | JSONRP
 
 
 def _encode(message: JSONRPCMessage) -> bytes:
-    raw = _raw(message)
-    try:
-        return wire.encode(raw)
-    except ValueError:  # a number that JSON cannot hold; without any answer the client would wait for ever
-        error = {"code": INTERNAL_ERROR, "message": "The result holds a number that JSON cannot represent"}
-        return wire.encode({"jsonrpc": "2.0", "id": raw.get("id"), "error": error})
-
-
-def _raw(message: JSONRPCMessage) -> JSONObject:
-    """The message as it goes on the wire; results are taken as they are, not walked through by a serialiser."""
+    """A message as a line; results are taken as they are, not walked through by a serialiser."""
     if isinstance(message, JSONRPCResponse):
-        return {"jsonrpc": "2.0", "id": message.id, "result": message.result}
-    return message.model_dump(by_alias=True, exclude_unset=True)
+        return wire.encode({"jsonrpc": "2.0", "id": message.id, "result": message.result})
+    return wire.encode(message.model_dump(by_alias=True, exclude_unset=True))

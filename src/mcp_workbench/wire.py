@@ -1,17 +1,19 @@
 """JSON-RPC lines: bytes on a pipe to Python values and back, with nothing lost on the way.
 
 The standard library's json is used on purpose: it carries lone surrogates, which JavaScript servers produce when they
-cut a text inside an emoji and which stricter parsers refuse, and it keeps every number, key and key order.
+cut a text inside an emoji and which stricter parsers refuse, and it keeps every number, key and key order. It also
+reads `NaN` and `Infinity`, which Python servers write: the answer around them must not be lost, or its call would wait
+for ever.
 """
 
 import json
+import math
 from collections.abc import Mapping
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 JSONObject = dict[str, Any]
 
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_dumps_ascii = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
 
 
 class NotJSON(ValueError):
@@ -20,19 +22,16 @@ class NotJSON(ValueError):
 
 def compact(value: Any) -> str:
     """The shortest JSON text of a value; characters outside ASCII stay themselves."""
-    return _dumps(value)
+    try:
+        return _dumps(value)
+    except ValueError:
+        return _dumps(_representable(value))
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
-    """One message as one line.
-
-    Raises:
-        ValueError: A number in it (NaN, infinity) has no JSON form.
-    """
-    try:
-        return _dumps(message).encode() + b"\n"
-    except UnicodeEncodeError:  # a lone surrogate: UTF-8 has no form for it, an escape does
-        return _dumps_ascii(message).encode() + b"\n"
+    """One message as one line."""
+    # UTF-8 has no form for a lone surrogate; the escape that stands for it instead is JSON's own.
+    return compact(message).encode(errors="backslashreplace") + b"\n"
 
 
 def decode(line: bytes) -> JSONObject:
@@ -42,7 +41,7 @@ def decode(line: bytes) -> JSONObject:
         NotJSON: The line is anything but a JSON object.
     """
     try:
-        value: object = _loads(line.decode())
+        value: object = json.loads(line.decode())
     except (ValueError, RecursionError) as error:
         raise NotJSON(str(error)) from None
     if not isinstance(value, dict):
@@ -50,8 +49,10 @@ def decode(line: bytes) -> JSONObject:
     return cast(JSONObject, value)
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-_loads = json.JSONDecoder(parse_constant=_refuse_constant).decode
+def _representable(value: Any) -> Any:
+    """The value with null for every number that JSON cannot hold, as JavaScript writes them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _representable(item) for key, item in cast(Mapping[str, Any], value).items()}
+    return [_representable(item) for item in cast(list[Any], value)] if isinstance(value, list) else value

@@ -398,7 +398,8 @@ def hang(_call: Call) -> Json:
 
 
 def raw(call: Call) -> Json:
-    return call.argument("result")
+    """Return `result`, or what the text `json` holds: numbers that JSON lacks come unharmed in no other way."""
+    return json.loads(call.arguments["json"]) if "json" in call.arguments else call.argument("result")
 
 
 def raw_line(call: Call) -> Json:
@@ -585,7 +586,7 @@ STANDARD_TOOLS: list[Json] = [
     tool("error", "Answers with a protocol error", {"code": INTEGER, "message": TEXT, "data": {}}),
     tool("crash", "Ends the process in the middle of the call", {"status": INTEGER, "stderr": TEXT}),
     tool("hang", "Never answers"),
-    tool("raw", "Returns the given result as it is", {"result": {}}),
+    tool("raw", "Returns the given result as it is", {"result": {}, "json": TEXT}),
     tool("raw_line", "Prints the given line", {"line": TEXT, "then_answer": {"type": "boolean"}}),
     tool("wrong_id", "Answers somebody else", {"id": {}}),
     tool("double", "Answers twice"),
