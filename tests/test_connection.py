@@ -428,6 +428,13 @@ async def test_an_error_without_an_id_fails_the_call_it_must_be_about(log: Path,
         assert text_of(await used(client, "dev", "one", "echo")) == "{}"
 
 
+@pytest.mark.parametrize("code", ["E_FULL", -32000.0])
+async def test_an_error_with_an_odd_code_keeps_its_message(log: Path, code: Any) -> None:
+    async with dev(log, scripted(log=str(log))) as client:
+        sentence = refusal(await used(client, "dev", "one", "error", {"code": code, "message": "the disk is full"}))
+    assert sentence == BEGINS.format("error") + f"the disk is full (code {code})"
+
+
 @both_servers
 async def test_second_answers_are_dropped_however_many_calls_are_under_way(log: Path, server_era: Era) -> None:
     async with dev(log, scripted(era=server_era, log=str(log))) as client:

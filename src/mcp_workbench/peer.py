@@ -17,13 +17,16 @@ from mcp_workbench.wire import JSONObject
 
 logger = logging.getLogger(__name__)
 
+_LONGEST_ID = 20
+
 
 class RemoteError(Exception):
     """The server answered with a JSON-RPC error."""
 
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
+    def __init__(self, code: Any, message: str, data: Any = None) -> None:
         super().__init__(message)
         self.code = code
+        """An integer, or whatever the server took for a code."""
         self.message = message
         self.data = data
 
@@ -138,8 +141,8 @@ class Peer:
         if self._closed is not None:
             call.settle(self._closed)
             return call
-        self._calls[call.id] = call
         self._write(_message(method, params, id=call.id))
+        self._calls[call.id] = call
         return call
 
     async def request(self, method: str, params: Mapping[str, Any] | None) -> JSONObject:
@@ -256,7 +259,7 @@ def _as_id(value: object) -> int | str | None:
 
 def _as_call_id(value: object) -> int:
     """An id of ours, or -1; some servers echo a number as text."""
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and value.isdecimal() and len(value) < _LONGEST_ID:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else -1
 
@@ -271,7 +274,7 @@ def _outcome(answer: JSONObject) -> JSONObject | RemoteError | BadAnswer:
 
 def _remote_error(error: object) -> RemoteError:
     match error:
-        case {"code": int() as code, "message": str() as message}:
+        case {"code": code, "message": str() as message}:
             return RemoteError(code, message, cast(JSONObject, error).get("data"))
         case _:
             return RemoteError(INVALID_REQUEST, "it answered with an error that has no message")

@@ -78,8 +78,8 @@ class ToolCall:
         self._notifications: deque[tuple[str, JSONObject]] = deque(maxlen=_MAX_UNSENT)
         self._deadline = 0.0
         self.paused = False
-        link.calls[self._token] = self
         self._call = self._send(retry)
+        link.calls[self._token] = self
 
     async def next(self) -> JSONObject | Pause:
         """Wait for the result, or for questions that nobody has been told of; pass notifications on meanwhile.
