@@ -273,8 +273,8 @@ def _outcome(answer: JSONObject) -> JSONObject | RemoteError | BadAnswer:
 
 
 def _remote_error(error: object) -> RemoteError:
-    match error:
-        case {"code": code, "message": str() as message}:
-            return RemoteError(code, message, cast(JSONObject, error).get("data"))
-        case _:
-            return RemoteError(INVALID_REQUEST, "it answered with an error that has no message")
+    given = cast(JSONObject, error) if isinstance(error, dict) else JSONObject()
+    message = given.get("message")
+    if not isinstance(message, str):
+        return RemoteError(INVALID_REQUEST, "it answered with an error that has no message")
+    return RemoteError(given.get("code", INVALID_REQUEST), message, given.get("data"))
