@@ -301,6 +301,19 @@ async def test_no_server_is_stopped_in_the_middle_of_a_question(
     assert starts(log) == 1
 
 
+@both_servers
+async def test_a_server_whose_question_was_answered_is_stopped_like_any_other(log: Path, server_era: Era) -> None:
+    async def answer(_method: str, _params: Json) -> Json:
+        return {"action": "accept", "content": {"name": "Ada"}}
+
+    server = scripted(era=server_era, log=str(log)) | {"idleTimeout": 0.3}
+    async with serving(log.parent, {"dev": {"one": server}}, "modern", capabilities={"elicitation": {}}) as client:
+        await opened(client, "dev")
+        await client.call_tool_answering("use_tool", using("dev", "one", "ask"), answer)
+        await in_log_of(client, "dev/one: stopped after 0.3 s without use")
+    await assert_all_gone(log)
+
+
 # Tools that change.
 
 

@@ -172,6 +172,7 @@ class ClientManager:
         if caller.state is None:
             return await connection.begin(tool, arguments, caller)
         resumption = self._parking.resumption(caller)
+        connection.answer_came()
         return resumption.parked or await connection.begin(tool, arguments, caller, resumption.retry)
 
     def _find(self, reference: ToolReference) -> Connection:

@@ -140,7 +140,6 @@ class Connection:
             )
         timeout = self._config.call_timeout
         await _room_to_write(link, timeout)
-        self._answer_due = 0.0 if retry else self._answer_due
         return ToolCall(link, tool, arguments, caller, origin=self.origin, timeout=timeout, retry=retry)
 
     @contextmanager
@@ -156,6 +155,10 @@ class Connection:
     def expect_answer(self) -> None:
         """Keep the server while its client's user thinks about a question."""
         self._answer_due = anyio.current_time() + PATIENCE
+
+    def answer_came(self) -> None:
+        """Keep the server no longer than any other: the client has come back."""
+        self._answer_due = 0.0
 
     def tell(self, method: str, params: Mapping[str, Any]) -> None:
         """Pass a notification of the client's to a legacy server that is connected."""
@@ -190,9 +193,9 @@ class Connection:
                 await self._connect_and_serve(life)
         except LinkFailed as failure:
             self._could_not_start(life, str(failure))
-        except Exception as bug:
+        except Exception:
             logger.exception("%s: an error of the workbench's own ended this connection", self.origin)
-            self._could_not_start(life, f"an error of the workbench's own: {bug}")
+            self._could_not_start(life, "an error of the workbench's own, which its log describes")
         finally:
             life.begun.set()
             life.over.set()
