@@ -424,6 +424,27 @@ async def test_broken_requests_are_answered_with_an_error(tmp_path: Path, era: E
 
 
 @both_eras
+async def test_a_call_without_an_id_is_no_request_and_runs_nothing(tmp_path: Path, era: Era) -> None:
+    log = tmp_path / "log"
+    async with serving(tmp_path, {"dev": {"one": scripted(log=str(log))}}, era) as client:
+        await opened(client, "dev")
+        call = await client.start_call("use_tool", using("dev", "one", "echo", {"token": "first"}))
+        await call.wait()
+        unasked = {key: value for key, value in client.sent[-1].items() if key != "id"}
+        await client.send(unasked)
+        await used(client, "dev", "one", "echo", {"token": "last"})
+    assert [event["token"] for event in read_log(log, event="executed")] == ["first", "last"]
+
+
+async def test_a_meta_that_is_no_object_is_no_meta(tmp_path: Path) -> None:
+    async with serving(tmp_path, {"dev": {"one": scripted()}}) as client:
+        await opened(client, "dev")
+        for meta in ("text", [1], 5):
+            params = {"name": "use_tool", "arguments": using("dev", "one", "meta"), "_meta": meta}
+            assert text_of(await client.request("tools/call", params)) == "{}"
+
+
+@both_eras
 async def test_an_unknown_method_is_refused_and_an_unknown_tool_is_an_error(tmp_path: Path, era: Era) -> None:
     async with serving(tmp_path, {"dev": {}}, era) as client:
         with pytest.raises(RpcError) as error:

@@ -94,6 +94,11 @@ class Workbench:
     async def _answer(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer the two tools; let the SDK do the rest."""
         match ctx.method:
+            case "notifications/roots/list_changed":
+                self._running.tell(ctx.method, ctx.params or {})
+                return await call_next(ctx)
+            case _ if ctx.request_id is None:
+                return await call_next(ctx)
             case "tools/call" if self._is_ours(ctx):
                 return await self._call_tool(ctx)
             case "initialize":
@@ -102,9 +107,6 @@ class Workbench:
                 return _with_own_capabilities(await call_next(ctx))
             case "logging/setLevel":
                 return {} if self._set_log_level(ctx) else await call_next(ctx)
-            case "notifications/roots/list_changed":
-                self._running.tell(ctx.method, ctx.params or {})
-                return await call_next(ctx)
             case _:
                 return await call_next(ctx)
 
@@ -138,7 +140,7 @@ class Workbench:
 
     def _caller(self, ctx: Context) -> Caller:
         params = ctx.params or {}
-        meta = cast(JSONObject, params.get("_meta") or {})
+        meta = cast(JSONObject, given) if isinstance(given := params.get("_meta"), dict) else JSONObject()
         modern = _is_modern(ctx)
         answers = params.get("inputResponses")
         return Caller(
