@@ -280,6 +280,15 @@ async def test_a_schema_with_a_number_that_json_cannot_hold_keeps_no_toolbox_shu
 
 
 @both_clients
+async def test_a_legacy_result_is_complete_whatever_it_says(log: Path, client_era: Era) -> None:
+    """Rounds are unknown to its era; a client must not be made to answer questions that nobody asked."""
+    own = {"content": [TEXT], "resultType": "input_required", "requestState": "the server's own"}
+    async with opened(log, client_era, "legacy") as client:
+        result = await client.call_tool("use_tool", use("raw", result=own))
+    assert result == {**own, "resultType": "complete"}
+
+
+@both_clients
 async def test_any_kind_of_modern_result_is_passed_on(log: Path, client_era: Era) -> None:
     """A result type from an extension or a later protocol is the client's to understand."""
     own = {"resultType": "task", "task": {"taskId": "7", "status": "working"}}

@@ -177,8 +177,10 @@ class ToolCall:
     def _settle(self) -> JSONObject | Pause:
         result = self._call.outcome()
         self.link.answered = True
-        if result.get("resultType") != "input_required" or not self.link.greeting.modern:
+        if result.get("resultType") != "input_required":
             return result
+        if not self.link.greeting.modern:  # its era knows no rounds: whatever it means by that, it is done
+            return {**result, "resultType": "complete"}
         state = result.get("requestState")
         return Pause({key: value for key, value in result.items() if key != "requestState"}, state)
 
