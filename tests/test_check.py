@@ -233,7 +233,7 @@ class TestFailures:
         missing = "@modelcontextprotocol/server-that-nobody-wrote"
         entry = {"command": "npx", "args": ["-y", missing], "connectTimeout": 15}
         step = server(await connect(tmp_path, {"a": {"bad": entry}}), "bad")["nextStep"]
-        assert step == f"check the spelling of the package '{missing}': npm does not have it, or not for you"
+        assert step == f"check the spelling of the package '{missing}': npm does not have it, or it is private"
 
     @pytest.mark.pypi
     async def test_a_package_that_pypi_does_not_have(self, tmp_path: Path) -> None:

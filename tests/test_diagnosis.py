@@ -130,7 +130,7 @@ class TestNextStep:
     )
     def test_a_package_that_the_registry_does_not_have(self, server: ServerConfig, package: str, registry: str) -> None:
         advice = step("npm error 404 Not Found - GET …", server)
-        assert advice == f"check the spelling of the package '{package}': {registry} does not have it, or not for you"
+        assert advice == f"check the spelling of the package '{package}': {registry} does not have it, or it is private"
 
     def test_a_package_without_a_program(self) -> None:
         for said in (

@@ -203,7 +203,8 @@ class _Report:
 
     def _file(self, outcomes: Sequence[Outcome]) -> None:
         found = outcomes[0].found
-        self._out.print(f"[bold]{escape(found.client.title)}[/] {escape(str(found.file))}")
+        client = "" if found.client.title == found.file.name else f"[bold]{escape(found.client.title)}[/] "
+        self._out.print(f"{client}{escape(str(found.file))}")
         for outcome in outcomes:
             self._out.print(f"  {self._line(outcome)}")
             for note in outcome.notes:

@@ -102,7 +102,7 @@ def _spell_package(reason: str, server: ServerConfig) -> str | None:
     if not NO_PACKAGE.search(reason):
         return None
     registry = "PyPI" if Path(server.command).name in _FROM_PYPI else "npm"
-    return f"check the spelling of the package '{_package(server)}': {registry} does not have it, or not for you"
+    return f"check the spelling of the package '{_package(server)}': {registry} does not have it, or it is private"
 
 
 def _name_program(reason: str, server: ServerConfig) -> str | None:
@@ -144,7 +144,7 @@ def _is_path(arg: str, reason: str) -> bool:
 def _install_module(reason: str, server: ServerConfig) -> str | None:
     if not (module := _NO_MODULE.search(reason)):
         return None
-    return f"install the module {module[1]} for {server.command}, or use the one that has it"
+    return f"install the module {module[1]} for {server.command}, or give as command a Python that has it"
 
 
 def _give_variable(reason: str, server: ServerConfig) -> str | None:
