@@ -101,7 +101,8 @@ class Call:
     def outcome(self) -> JSONObject:
         """The answer that is there; raises like `result`."""
         if isinstance(self._outcome, Exception):
-            raise self._outcome
+            # A death is one exception for all calls: with the tracebacks of all of them, it would keep them in memory.
+            raise self._outcome.with_traceback(None)
         assert self._outcome is not None
         return self._outcome
 
