@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("toolbox", metavar="TOOLBOX", help="the toolbox")
     parser.add_argument("server", metavar="SERVER", help="the server in it")
     parser.add_argument("tool", metavar="TOOL", help="the tool to call")
-    parser.add_argument("arguments", metavar="ARGUMENT", nargs="*", help="key=value, or one JSON object")
+    parser.add_argument("arguments", metavar="ARGUMENT", nargs="*", default=[], help="key=value, or one JSON object")
     parser.add_argument("--json", action="store_true", help="write the result as the server sent it")
 
 
