@@ -169,6 +169,28 @@ async def test_a_modern_server_that_asks_for_ever_is_cut_off_for_a_client_that_i
     assert text_of(result).endswith("it asked for input more than 20 times")
 
 
+async def test_progress_reaches_a_client_while_it_is_asked(log: Path) -> None:
+    report = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 0.5}}
+
+    async def reply(_params: Json) -> Json:
+        await client.call_tool("use_tool", use("raw_line", line=json.dumps(report), then_answer=True))
+        assert await client.next_notification("notifications/progress") == {"progressToken": "mine", "progress": 0.5}
+        return NAMED
+
+    async with opened(log, "legacy", "legacy") as client:
+        client.on_request["elicitation/create"] = reply
+        result = await client.call_tool("use_tool", use("ask"), progress_token="mine")
+    assert json.loads(text_of(result)) == [{"q1": NAMED}]
+    assert received_by_server(log, "tools/call")[0]["params"]["_meta"]["progressToken"] == 1
+
+
+async def test_a_modern_client_is_asked_only_what_it_declared_with_that_request(log: Path) -> None:
+    async with opened(log, "modern", "legacy") as client:
+        client.capabilities = {"sampling": {}}
+        result = await client.call_tool("use_tool", use("ask"))
+    assert json.loads(text_of(result))[0]["q1"]["error"]["message"] == "The client does not support elicitation"
+
+
 @four_pairings
 @both_clients
 async def test_a_call_may_ask_several_things_at_once(log: Path, client_era: Era, server_era: Era) -> None:

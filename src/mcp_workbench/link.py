@@ -85,6 +85,11 @@ class OpenCall(Protocol):
         """Whether its client has questions to answer before it looks again."""
         ...
 
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        """What its client can be asked."""
+        ...
+
     def on_progress(self, params: JSONObject) -> None:
         """The server reports progress."""
         ...
@@ -173,7 +178,7 @@ class Link:
             self.peer.answer(request_id, {})
         elif method not in _CAPABILITY_OF or self.greeting.modern:
             self.peer.refuse(request_id, *method_not_found(method))
-        elif (missing := missing_capability(self.declared, method, params)) is not None:
+        elif (missing := self._unsupported(method, params)) is not None:
             self.peer.refuse(request_id, INVALID_REQUEST, f"The client does not support {missing}")
         elif not self.calls:
             self.peer.refuse(request_id, INVALID_REQUEST, "No tool call is under way, so nobody can be asked")
@@ -213,12 +218,20 @@ class Link:
         A legacy server does not say which call its question belongs to. Any call can carry it to the client: the
         answer goes back under the question's own id. One whose client is not busy with a question comes first.
         """
-        if not self.calls:
+        method, params = question.method, question.params
+        able = [call for call in self.calls.values() if missing_capability(call.declared, method, params) is None]
+        if not able:
             question.give_up()
             return
         self._questions[question.request_id] = question
-        carrier = next((call for call in self.calls.values() if not call.paused), next(iter(self.calls.values())))
-        carrier.on_question(question)
+        min(able, key=lambda call: call.paused).on_question(question)
+
+    def _unsupported(self, method: str, params: JSONObject) -> str | None:
+        """What a question needs that no client of a call under way has, or that the server was told is not there."""
+        if (missing := missing_capability(self.declared, method, params)) is not None or not self.calls:
+            return missing
+        lacking = [missing_capability(call.declared, method, params) for call in self.calls.values()]
+        return None if None in lacking else lacking[0]
 
     # The tasks that keep the link alive.
 

@@ -91,8 +91,7 @@ class ToolCall:
             CallTimedOut: It took longer than it may.
         """
         while True:
-            while self._notifications:
-                await self.caller.tell(*self._notifications.popleft())
+            await self._pass_news_on()
             if self._call.settled:
                 return self._settle()
             if self._untold:
@@ -100,9 +99,11 @@ class ToolCall:
             await self._changed()
 
     async def settled(self) -> None:
-        """Wait until the server has answered, whatever it still wanted to know."""
+        """Wait until the server has answered, whatever it still wanted to know; pass notifications on meanwhile."""
+        await self._pass_news_on()
         while not self._call.settled:
             await self._call.changed()
+            await self._pass_news_on()
 
     def resume(self, answers: Mapping[str, JSONObject], caller: Caller | None = None) -> None:
         """Go on with the answers; those that are missing will be asked for again."""
@@ -134,7 +135,12 @@ class ToolCall:
             if not question.closed.is_set():
                 self.link.ask(question)
 
-    # What the link tells of the server.
+    # What the link asks of a call, and tells of the server.
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        """What the client can be asked."""
+        return self.caller.declared
 
     def on_progress(self, params: JSONObject) -> None:
         """Restart the clock, and pass the news on under the client's own token."""
@@ -204,6 +210,10 @@ class ToolCall:
     def _restart_clock(self) -> None:
         if self._timeout is not None:
             self._deadline = anyio.current_time() + self._timeout
+
+    async def _pass_news_on(self) -> None:
+        while self._notifications:
+            await self.caller.tell(*self._notifications.popleft())
 
     def _notify(self, method: str, params: JSONObject) -> None:
         self._notifications.append((method, params))
