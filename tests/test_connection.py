@@ -304,7 +304,7 @@ async def test_no_server_is_stopped_in_the_middle_of_a_question(
 @both_servers
 async def test_a_server_whose_question_was_answered_is_stopped_like_any_other(log: Path, server_era: Era) -> None:
     async def answer(_method: str, _params: Json) -> Json:
-        return {"action": "accept", "content": {"name": "Ada"}}
+        return {"action": "accept", "content": {"name": "blue"}}
 
     server = scripted(era=server_era, log=str(log)) | {"idleTimeout": 0.3}
     async with serving(log.parent, {"dev": {"one": server}}, "modern", capabilities={"elicitation": {}}) as client:
