@@ -314,6 +314,37 @@ async def test_a_server_whose_question_was_answered_is_stopped_like_any_other(lo
     await assert_all_gone(log)
 
 
+# What a server says of itself and asks, in shapes that nobody expects.
+
+
+@both_servers
+@pytest.mark.parametrize("offer", [True, {"listChanged": "yes"}, [], ""])
+async def test_an_odd_offer_of_tools_is_an_offer(log: Path, server_era: Era, offer: Any) -> None:
+    said: Json = {
+        "protocolVersion": "2025-11-25",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": offer},
+    }
+    method = "initialize" if server_era == "legacy" else "server/discover"
+    async with dev(log, scripted(era=server_era, log=str(log), result_on={method: said})) as client:
+        assert text_of(await used(client, "dev", "one", "echo")) == "{}"
+        assert "echo" in names(await opened(client, "dev"))
+    assert starts(log) == 1
+
+
+@pytest.mark.parametrize("mode", [["form"], {"form": {}}, 5, None])
+async def test_a_question_in_an_odd_mode_is_refused_and_the_connection_lives(log: Path, mode: Any) -> None:
+    question = {"jsonrpc": "2.0", "id": "odd", "method": "elicitation/create", "params": {"mode": mode}}
+    can: Json = {"elicitation": {"form": {}, "url": {}}}
+    async with dev(log, scripted(log=str(log)), capabilities=can) as client:
+        line = {"line": json.dumps(question), "then_answer": True}
+        assert text_of(await used(client, "dev", "one", "raw_line", line)) == "answered"
+        assert text_of(await used(client, "dev", "one", "echo")) == "{}"
+    answers = [event["message"] for event in read_log(log, event="received") if event["message"].get("id") == "odd"]
+    assert [answer["error"]["code"] for answer in answers] == [-32600]
+    assert starts(log) == 1
+
+
 # Tools that change.
 
 
@@ -418,10 +449,13 @@ async def test_an_answer_that_went_astray_fails_no_call_that_is_still_at_work(lo
             assert text_of(await handle.wait()) == "waited"
 
 
+@pytest.mark.parametrize("answered_under", [None, 0, ""])
 @both_servers
-async def test_errors_that_a_server_sends_about_notifications_fail_no_call(log: Path, server_era: Era) -> None:
+async def test_errors_that_a_server_sends_about_notifications_fail_no_call(
+    log: Path, server_era: Era, answered_under: Any
+) -> None:
     gate = log.parent / "gate"
-    async with dev(log, scripted(era=server_era, log=str(log), answer_notifications=True)) as client:
+    async with dev(log, scripted(era=server_era, log=str(log), answer_notifications=answered_under)) as client:
         waiting = await client.start_call("use_tool", using("dev", "one", "slow", {"file": str(gate)}))
         unwanted = await client.start_call("use_tool", using("dev", "one", "slow"))
         await logged(log, event="executed", count=2, tool="slow")

@@ -46,8 +46,13 @@ class Greeting:
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     def offers(self, capability: str) -> bool:
-        """Whether the server declared a capability."""
-        return isinstance(self.capabilities.get(capability), dict)
+        """Whether the server declared a capability, in whatever shape."""
+        return self.capabilities.get(capability) is not None
+
+    @property
+    def announces_changes(self) -> bool:
+        """Whether the server says when its tools change."""
+        return bool(_object(self.capabilities.get("tools")).get("listChanged"))
 
     def stamp(self, meta: Mapping[str, Any], declared: Mapping[str, Any]) -> JSONObject:
         """A request's `_meta` as this server expects it, given what the client declared."""

@@ -263,7 +263,7 @@ class Link:
 
     async def follow_changes(self, patience: float) -> None:
         """Read the tools again, in bounded time, whenever the server says that they changed."""
-        if self.greeting.modern and self.greeting.capabilities.get("tools", {}).get("listChanged"):
+        if self.greeting.modern and self.greeting.announces_changes:
             meta = self.greeting.stamp({}, self.declared)
             params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
             self.peer.start("subscriptions/listen", params, standing=True)
@@ -371,7 +371,8 @@ def missing_capability(declared: Mapping[str, Any], method: str, params: JSONObj
     if name != "elicitation":
         return None
     mode = params.get("mode", "form")
-    return None if mode in capability or (mode == "form" and "url" not in capability) else f"{name} in {mode} mode"
+    known: list[object] = [*capability]
+    return None if mode in known or (mode == "form" and "url" not in known) else f"{name} in {mode} mode"
 
 
 def _describe_exit(returncode: int | None) -> str:

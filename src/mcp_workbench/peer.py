@@ -220,8 +220,9 @@ class Peer:
         stray = _as_call_id(message.get("id"))
         if 0 < stray <= self._last_id:
             logger.debug("dropped a late or repeated answer with id %s", stray)
-        elif message.get("id") is None and self._newest_answered <= self._newest_when_notified:
-            # No call since the last notification has been answered, so it is this that the server means. Some do.
+        elif self._newest_answered <= self._newest_when_notified:
+            # No call since the last notification has been answered, so it is this that the server means. Some do, and
+            # under whatever id they take its absence for.
             logger.debug("dropped an answer to a notification")
         else:
             logger.warning("dropped an answer with an id that was never asked")

@@ -14,7 +14,7 @@ fail_file: path; exits with status 1 at start while it exists. stdout_noise: raw
 hang_on: methods never answered. error_on: method to error object. result_on: method to verbatim result.
 exit_on: method to the status with which it exits instead of answering. close_stdout_on, deaf_on: methods after which
     it closes its stdout, or never reads again, and lives on. announce_on: methods after which it says that its tools
-    have changed. answer_notifications: true; an error without id for each.
+    have changed. answer_notifications: the id, null perhaps, of an error that it sends for each.
 stderr_flood: bytes written to stderr at start and on each call. stdout_flood: true; noise without end.
 ignore_stdin_eof, ignore_sigterm: true. grandchild: true, or `"inherits"` to let it hold our pipes open;
     it inherits an ignored SIGTERM too.
@@ -219,8 +219,9 @@ class Server:
         arrived.set()
 
     def _notified(self, method: str, params: Json) -> None:
-        if self.options.get("answer_notifications"):
-            self.wire.send({"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "Method not found"}})
+        if "answer_notifications" in self.options:
+            error = {"code": -32601, "message": "Method not found"}
+            self.wire.send({"jsonrpc": "2.0", "id": self.options["answer_notifications"], "error": error})
         if method != "notifications/cancelled":
             return
         request_id = params.get("requestId")
