@@ -40,7 +40,7 @@ async def assert_all_gone(log: Path) -> None:
         await assert_gone(pid)
 
 
-@pytest.mark.parametrize("how", ["stdin", "SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("how", ["stdin", "SIGINT", "SIGTERM", "SIGHUP"])
 async def test_the_workbench_ends_with_every_kind_of_server_connected(tmp_path: Path, how: str) -> None:
     log = tmp_path / "log"
 
@@ -62,6 +62,15 @@ async def test_the_workbench_ends_with_every_kind_of_server_connected(tmp_path: 
     assert len(read_log(log, event="start")) >= 5
     assert len(read_log(log, event="grandchild")) >= 2
     await assert_all_gone(log)
+
+
+async def test_a_hangup_that_whoever_started_us_ignores_ends_nothing(tmp_path: Path) -> None:
+    command = ["nohup", *workbench(write_config(tmp_path, {"dev": {"one": scripted()}}))]
+    async with WireClient.spawn(command) as client:
+        client.signal(signal.SIGHUP)
+        await opened(client, "dev")
+        assert text_of(await used(client, "dev", "one", "echo")) == "{}"
+    assert client.returncode == 0
 
 
 @pytest.mark.parametrize("how", ["stdin", "SIGINT", "SIGTERM"])

@@ -19,7 +19,7 @@ _STDERR = 2
 
 
 def serve(loaded: LoadedConfig) -> None:
-    """Serve over stdio until stdin ends or SIGINT or SIGTERM arrives."""
+    """Serve over stdio until stdin ends or a signal asks us to leave."""
     _occupy_standard_descriptors()
     anyio.run(_serve, _build(loaded))
 
@@ -65,7 +65,13 @@ async def _serve(server: "MCPServer[None]") -> None:
 
 def _signals() -> AbstractContextManager[AsyncIterator[signal.Signals] | None]:
     """The signals that end the server, as they come; Windows has none that a loop could wait for."""
-    return nullcontext() if sys.platform == "win32" else anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM)
+    return nullcontext() if sys.platform == "win32" else anyio.open_signal_receiver(*_ending_signals())
+
+
+def _ending_signals() -> tuple[signal.Signals, ...]:
+    """What asks us to leave: a closed terminal too, unless whoever started us ignores that, as nohup does."""
+    asked = (signal.SIGINT, signal.SIGTERM)
+    return asked if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*asked, signal.SIGHUP)
 
 
 async def _cancel_on_signal(signals: AsyncIterator[signal.Signals] | None, scope: anyio.CancelScope) -> None:
