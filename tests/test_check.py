@@ -308,12 +308,14 @@ class TestInterrupted:
         assert shown.process.returncode == 130
         await assert_none_left(tmp_path)
 
-    async def test_sigterm_leaves_no_process(self, tmp_path: Path) -> None:
+    @pytest.mark.usefixtures("hangups_are_heard")
+    @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+    async def test_a_signal_that_ends_it_leaves_no_process(self, tmp_path: Path, name: str) -> None:
         write_config(tmp_path, {"a": {"s": logging(tmp_path, hang_at_start=True)}})
         async with terminal("check", "--connect", cwd=tmp_path) as shown:
             await logged(log_of(tmp_path), event="start")
-            shown.process.send_signal(signal.SIGTERM)
-        assert shown.process.returncode == 128 + signal.SIGTERM
+            shown.process.send_signal(signal.Signals[name])
+        assert shown.process.returncode == 128 + signal.Signals[name]
         await assert_none_left(tmp_path)
 
     async def test_ctrl_c_before_the_first_server_starts_is_as_quiet(self, tmp_path: Path) -> None:
@@ -321,5 +323,5 @@ class TestInterrupted:
         async with terminal("check", "--connect", cwd=tmp_path) as shown:
             await shown.shows("is valid")
             shown.interrupt()
-        assert shown.process.returncode == 130
+        assert shown.process.returncode == 130, shown.text
         assert not children_of(shown.process.pid)

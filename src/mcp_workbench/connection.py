@@ -227,7 +227,7 @@ class Connection:
                 return self._unused
 
     def _started(self, life: Life, link: Link, seconds: float) -> None:
-        self._become(State.READY, f"started ({len(link.tools)} tools, {seconds:.1f} s)")
+        self._become(State.READY, f"started (in {seconds:.1f} s, tools: {len(link.tools)})")
         self.time_to_ready = seconds
         self._last_used = anyio.current_time()
         self._legacy_first = not link.greeting.modern

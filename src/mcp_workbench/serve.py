@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from mcp_workbench.config_file import LoadedConfig
+from mcp_workbench.signals import ending_signals
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -64,14 +65,9 @@ async def _serve(server: "MCPServer[None]") -> None:
 
 
 def _signals() -> AbstractContextManager[AsyncIterator[signal.Signals] | None]:
-    """The signals that end the server, as they come; Windows has none that a loop could wait for."""
-    return nullcontext() if sys.platform == "win32" else anyio.open_signal_receiver(*_ending_signals())
-
-
-def _ending_signals() -> tuple[signal.Signals, ...]:
-    """What asks us to leave: a closed terminal too, unless whoever started us ignores that, as nohup does."""
-    asked = (signal.SIGINT, signal.SIGTERM)
-    return asked if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (*asked, signal.SIGHUP)
+    """The signals that end the server, as they come."""
+    awaited = ending_signals()
+    return anyio.open_signal_receiver(*awaited) if awaited else nullcontext()
 
 
 async def _cancel_on_signal(signals: AsyncIterator[signal.Signals] | None, scope: anyio.CancelScope) -> None:

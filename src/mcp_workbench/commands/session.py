@@ -1,5 +1,6 @@
 """Running a command's work on the same manager of servers that the server uses, and leaving nothing behind."""
 
+import importlib
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -12,8 +13,13 @@ import anyio.abc
 from mcp_workbench.client_manager import ClientManager
 from mcp_workbench.config_file import LoadedConfig
 from mcp_workbench.errors import WorkbenchError
+from mcp_workbench.signals import ending_signals
 
 T = TypeVar("T")
+
+# anyio would import this when it first runs, and Ctrl-C in the middle of that is somebody's traceback. Now it does no
+# harm: this module is imported by a command, and commands are imported where Ctrl-C simply kills.
+importlib.import_module("anyio._backends._asyncio")
 
 
 @dataclass(frozen=True)
@@ -60,10 +66,11 @@ class _Session:
     async def _cancel_on_signal(
         self, scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
-        if sys.platform == "win32":
+        awaited = ending_signals()
+        if not awaited:
             task_status.started()
             return
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        with anyio.open_signal_receiver(*awaited) as signals:
             task_status.started()
             # Only the first one counts. The servers are then being ended, in bounded time, and whoever presses Ctrl-C
             # again must not be left with some of them.
