@@ -1,8 +1,6 @@
 """Fixtures that every test may use."""
 
 import signal
-import sys
-from collections.abc import Generator
 
 import pytest
 
@@ -13,13 +11,10 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture
-def hangups_are_heard() -> Generator[None]:
-    """Where the tests run under nohup, do not let the programs they start inherit that."""
-    if sys.platform == "win32":
-        yield
-        return
-    # Unlike SIG_IGN, a handler does not survive exec.
-    before = signal.signal(signal.SIGHUP, lambda number, frame: None)
-    yield
-    signal.signal(signal.SIGHUP, before)
+@pytest.fixture(scope="session", autouse=True)
+def programs_hear_signals() -> None:
+    """Where the tests run under nohup or in a script's background, do not let the programs they start inherit that."""
+    for name in ("SIGINT", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: None)  # a handler does not survive exec

@@ -308,7 +308,6 @@ class TestInterrupted:
         assert shown.process.returncode == 130
         await assert_none_left(tmp_path)
 
-    @pytest.mark.usefixtures("hangups_are_heard")
     @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
     async def test_a_signal_that_ends_it_leaves_no_process(self, tmp_path: Path, name: str) -> None:
         write_config(tmp_path, {"a": {"s": logging(tmp_path, hang_at_start=True)}})

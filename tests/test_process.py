@@ -40,7 +40,6 @@ async def assert_all_gone(log: Path) -> None:
         await assert_gone(pid)
 
 
-@pytest.mark.usefixtures("hangups_are_heard")
 @pytest.mark.parametrize("how", ["stdin", "SIGINT", "SIGTERM", "SIGHUP"])
 async def test_the_workbench_ends_with_every_kind_of_server_connected(tmp_path: Path, how: str) -> None:
     log = tmp_path / "log"
