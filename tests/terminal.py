@@ -14,9 +14,10 @@ from typing import Any
 
 import anyio
 import anyio.abc
+import psutil
 import pytest
 
-from wire import PATIENCE, Json, assert_gone, eventually, read_log, scripted
+from wire import PATIENCE, Json, alive, assert_gone, described, eventually, kill_all, read_log, scripted
 
 PROGRAM = (sys.executable, "-m", "mcp_workbench")
 _ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[a-zA-Z]|\][^\x07]*\x07)")
@@ -112,7 +113,23 @@ async def terminal(
             process.kill()
         with anyio.CancelScope(shield=True):
             await process.aclose()
+        left = _running_in(cwd)
+        names = [described(other) for other in left]
+        kill_all(left)
+    assert not left, f"left behind: {names}"
     assert "Traceback" not in shown.text, shown.text
+
+
+def _running_in(folder: Path) -> list[psutil.Process]:
+    """What a command left there: its servers take over the folder that it is started in."""
+
+    def is_there(process: psutil.Process) -> bool:
+        try:
+            return process.pid != os.getpid() and Path(process.cwd()) == folder.resolve() and alive(process)
+        except psutil.Error:
+            return False
+
+    return [process for process in psutil.process_iter() if is_there(process)]
 
 
 def logging(tmp_path: Path, name: str = "server", **options: Any) -> Json:

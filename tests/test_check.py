@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from terminal import Finished, assert_none_left, log_of, logging, rows, run, terminal
-from wire import Json, WireClient, children_of, logged, read_log, scripted, workbench, write_config
+from wire import Json, WireClient, logged, read_log, scripted, workbench, write_config
 
 pytestmark = pytest.mark.anyio
 
@@ -323,4 +323,3 @@ class TestInterrupted:
             await shown.shows("is valid")
             shown.interrupt()
         assert shown.process.returncode == 130, shown.text
-        assert not children_of(shown.process.pid)
