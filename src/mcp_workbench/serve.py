@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import anyio
@@ -54,7 +53,7 @@ def _build(loaded: LoadedConfig) -> "MCPServer[None]":
 async def _serve(server: "MCPServer[None]") -> None:
     from mcp_workbench.stdio import stdio_streams
 
-    with _signals() as signals:  # until the very end: a second signal must not cut the servers' shutdown short
+    with ending_signals() as signals:  # until the very end: a second signal must not cut the servers' shutdown short
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_cancel_on_signal, signals, tasks.cancel_scope)
             async with stdio_streams() as (receive, send):
@@ -64,13 +63,6 @@ async def _serve(server: "MCPServer[None]") -> None:
             tasks.cancel_scope.cancel()
 
 
-def _signals() -> AbstractContextManager[AsyncIterator[signal.Signals] | None]:
-    """The signals that end the server, as they come."""
-    awaited = ending_signals()
-    return anyio.open_signal_receiver(*awaited) if awaited else nullcontext()
-
-
-async def _cancel_on_signal(signals: AsyncIterator[signal.Signals] | None, scope: anyio.CancelScope) -> None:
-    if signals is not None:
-        await anext(signals)
-        scope.cancel()
+async def _cancel_on_signal(signals: AsyncIterator[signal.Signals], scope: anyio.CancelScope) -> None:
+    await anext(signals)
+    scope.cancel()

@@ -1,14 +1,12 @@
 """Running a command's work on the same manager of servers that the server uses, and leaving nothing behind."""
 
-import importlib
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
 import anyio
-import anyio.abc
 
 from mcp_workbench.client_manager import ClientManager
 from mcp_workbench.config_file import LoadedConfig
@@ -16,10 +14,6 @@ from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.signals import ending_signals
 
 T = TypeVar("T")
-
-# anyio would import this when it first runs, and Ctrl-C in the middle of that is somebody's traceback. Now it does no
-# harm: this module is imported by a command, and commands are imported where Ctrl-C simply kills.
-importlib.import_module("anyio._backends._asyncio")
 
 
 @dataclass(frozen=True)
@@ -55,28 +49,21 @@ class _Session:
     async def run(self, work: Callable[[ClientManager], Awaitable[T]]) -> T | WorkbenchError | _Interrupted:
         """Return what came of the work."""
         outcome: T | WorkbenchError | None = None
-        async with anyio.create_task_group() as tasks:
-            with anyio.CancelScope() as scope:
-                await tasks.start(self._cancel_on_signal, scope)
-                async with ClientManager.running(self._loaded) as manager:
-                    outcome = await _outcome(work, manager)
-            tasks.cancel_scope.cancel()
+        with ending_signals() as signals:
+            async with anyio.create_task_group() as tasks:
+                with anyio.CancelScope() as scope:
+                    tasks.start_soon(self._cancel_on_signal, signals, scope)
+                    async with ClientManager.running(self._loaded) as manager:
+                        outcome = await _outcome(work, manager)
+                tasks.cancel_scope.cancel()
         return cast("T | WorkbenchError", outcome) if self._signal is None else _Interrupted(self._signal)
 
-    async def _cancel_on_signal(
-        self, scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
-    ) -> None:
-        awaited = ending_signals()
-        if not awaited:
-            task_status.started()
-            return
-        with anyio.open_signal_receiver(*awaited) as signals:
-            task_status.started()
-            # Only the first one counts. The servers are then being ended, in bounded time, and whoever presses Ctrl-C
-            # again must not be left with some of them.
-            async for number in signals:
-                self._signal = self._signal or number
-                scope.cancel()
+    async def _cancel_on_signal(self, signals: AsyncIterator[signal.Signals], scope: anyio.CancelScope) -> None:
+        # Only the first one counts. The servers are then being ended, in bounded time, and whoever presses Ctrl-C again
+        # must not be left with some of them.
+        async for number in signals:
+            self._signal = self._signal or number
+            scope.cancel()
 
 
 async def _outcome(work: Callable[[ClientManager], Awaitable[T]], manager: ClientManager) -> T | WorkbenchError:
