@@ -134,7 +134,10 @@ def _shared_options(default: str | None) -> argparse.ArgumentParser:
 def _module(command: str):
     name = "import_" if command == "import" else command
     with _ctrl_c_kills():
-        return importlib.import_module(f"mcp_workbench.commands.{name}")
+        module = importlib.import_module(f"mcp_workbench.commands.{name}")
+        if "anyio" in sys.modules:  # which would import this only when it first runs
+            importlib.import_module("anyio._backends._asyncio")
+        return module
 
 
 @contextmanager
