@@ -18,6 +18,7 @@ from mcp_workbench.clients.reading import ClientFile, FoundServer, client_files,
 from mcp_workbench.clients.safe_write import FileProblem, preview, read_text, replace_text
 from mcp_workbench.clients.takeover import Outcome, Takeover, Variable, existing_toolboxes, permissive
 from mcp_workbench.clients.variables import escaped
+from mcp_workbench.commands.loading import counted
 from mcp_workbench.commands.terminal import console
 from mcp_workbench.config_file import config_path, parse_config
 from mcp_workbench.errors import WorkbenchError
@@ -246,8 +247,7 @@ class _Report:
             self._out.print(f"Nothing was written. This is what would change in {path}:\n")
             self._out.print(escape(result.diff))
             return
-        servers = "1 server" if len(new) == 1 else f"{len(new)} servers"
-        self._out.print(f"Wrote {servers} to {path}.")
+        self._out.print(f"Wrote {counted(len(new), 'server')} to {path}.")
         if result.backup:
             self._out.print(f"The file as it was: {escape(str(result.backup))}")
         self._out.print("Next: say in each toolbox's description what it is for, then `mcp-workbench check --connect`.")
