@@ -20,8 +20,11 @@ LOG_LEVELS: tuple[LoggingLevel, ...] = (
 )
 """Least severe first."""
 
-MIRRORED = ("elicitation", "sampling", "roots")
-"""The client capabilities that a downstream server is told about: what it may ask of the user."""
+CAPABILITY_OF = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}
+"""What a server may ask, and what a client declares that can be asked it."""
+
+MIRRORED = tuple(CAPABILITY_OF.values())
+"""The client capabilities that a downstream server is told about."""
 
 Tell = Callable[[str, JSONObject], Awaitable[None]]
 Ask = Callable[[str, JSONObject], Awaitable[JSONObject]]
@@ -66,3 +69,16 @@ def mirrored(capabilities: object) -> JSONObject:
         return {}
     declared = cast(Mapping[str, Any], capabilities)
     return {name: declared[name] for name in MIRRORED if isinstance(declared.get(name), Mapping)}
+
+
+def missing_capability(declared: Mapping[str, Any], method: str, params: JSONObject) -> str | None:
+    """What the client would have to declare to be asked this; an elicitation without modes means forms."""
+    name = CAPABILITY_OF.get(method, method)
+    capability = declared.get(name)
+    if not isinstance(capability, Mapping):
+        return name
+    if name != "elicitation":
+        return None
+    mode = params.get("mode", "form")
+    known: list[object] = [*capability]
+    return None if mode in known or (mode == "form" and "url" not in known) else f"{name} in {mode} mode"

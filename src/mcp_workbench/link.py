@@ -15,6 +15,7 @@ import anyio
 from mcp_types import INVALID_REQUEST
 
 from mcp_workbench import pipes
+from mcp_workbench.caller import CAPABILITY_OF, missing_capability
 from mcp_workbench.greeting import Greeting, greet
 from mcp_workbench.peer import BadAnswer, Peer, PeerGone, RemoteError, method_not_found
 from mcp_workbench.process import Program, ServerProcess, SpawnFailed, run_process
@@ -30,12 +31,6 @@ _BETWEEN_CHANGES = 0.2
 
 _NOISE = 4000
 """Bytes of a line that is no message that are looked at."""
-
-_CAPABILITY_OF = {
-    "elicitation/create": "elicitation",
-    "sampling/createMessage": "sampling",
-    "roots/list": "roots",
-}
 
 
 class LinkFailed(Exception):
@@ -136,11 +131,6 @@ class Link:
         """Whether calls can still be made."""
         return not self.gone.is_set()
 
-    @property
-    def pid(self) -> int:
-        """The server's process id."""
-        return self._process.pid
-
     def next_token(self) -> int:
         """A progress token that no other call of this link has."""
         self._tokens += 1
@@ -176,7 +166,7 @@ class Link:
         """Answer a ping, hand a question to a call under way, refuse everything else at once."""
         if method == "ping":
             self.peer.answer(request_id, {})
-        elif method not in _CAPABILITY_OF or self.greeting.modern:
+        elif method not in CAPABILITY_OF or self.greeting.modern:
             self.peer.refuse(request_id, *method_not_found(method))
         elif (missing := self._unsupported(method, params)) is not None:
             self.peer.refuse(request_id, INVALID_REQUEST, f"The client does not support {missing}")
@@ -360,19 +350,6 @@ async def _connect(link: Link, process: ServerProcess, options: LinkOptions, dea
     if scope.cancelled_caught:
         reason = f"no answer to {waiting_for} within {options.connect_timeout:g} s"
         raise LinkFailed(_with_tail(reason, process.stderr_tail()))
-
-
-def missing_capability(declared: Mapping[str, Any], method: str, params: JSONObject) -> str | None:
-    """What the client would have to declare to be asked this; an elicitation without modes means forms."""
-    name = _CAPABILITY_OF.get(method, method)
-    capability = declared.get(name)
-    if not isinstance(capability, Mapping):
-        return name
-    if name != "elicitation":
-        return None
-    mode = params.get("mode", "form")
-    known: list[object] = [*capability]
-    return None if mode in known or (mode == "form" and "url" not in known) else f"{name} in {mode} mode"
 
 
 def _describe_exit(returncode: int | None) -> str:

@@ -75,11 +75,6 @@ class ServerProcess:
         self._writing = anyio.CancelScope()
 
     @property
-    def pid(self) -> int:
-        """The process id, which on POSIX is also its group's."""
-        return self._process.pid
-
-    @property
     def returncode(self) -> int | None:
         """The exit status, negative for a signal; None while it runs."""
         return self._process.returncode

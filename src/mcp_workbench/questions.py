@@ -20,8 +20,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
 
 from mcp_workbench import wire
-from mcp_workbench.caller import Ask, Caller
-from mcp_workbench.link import missing_capability
+from mcp_workbench.caller import Ask, Caller, missing_capability
 from mcp_workbench.peer import BadAnswer, RemoteError
 from mcp_workbench.tool_call import Pause, Retry, ToolCall, is_answer
 from mcp_workbench.wire import JSONObject
