@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_workbench.commands.arguments import parse_arguments
@@ -146,6 +146,7 @@ SCHEMAS = st.recursive(
 )
 
 
+@example(words=[], schema={"required": [[], {}, 5]})
 @given(words=st.lists(st.text(max_size=12) | st.just("x=1"), max_size=3), schema=SCHEMAS)
 def test_whatever_is_typed_there_are_arguments_or_a_sentence(words: list[str], schema: object) -> None:
     try:

@@ -56,7 +56,8 @@ def _property(key: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _refuse_missing(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    missing = [str(name) for name in _list(schema.get("required")) if name not in arguments]
+    required = [name for name in _list(schema.get("required")) if isinstance(name, str)]
+    missing = [name for name in required if name not in arguments]
     if missing:
         raise WorkbenchError(f"the tool also needs {', '.join(f'{name}=…' for name in missing)}")
 
