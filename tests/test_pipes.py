@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_workbench import pipes
+from mcp_workbench.jsonrpc import pipes
 
 pytestmark = pytest.mark.anyio
 

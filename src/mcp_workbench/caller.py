@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from mcp_types import LoggingLevel
 
-from mcp_workbench.wire import JSONObject
+from mcp_workbench.jsonrpc.codec import JSONObject
 
 LOG_LEVELS: tuple[LoggingLevel, ...] = (
     "debug",

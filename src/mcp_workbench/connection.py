@@ -25,6 +25,7 @@ from mcp_workbench.caller import Caller
 from mcp_workbench.config import ServerConfig
 from mcp_workbench.environment import server_environment
 from mcp_workbench.errors import ConnectFailed, UnknownTool
+from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.link import Link, LinkFailed, LinkOptions, open_link
 from mcp_workbench.pauses import Pauses
 from mcp_workbench.process import Program
@@ -33,7 +34,6 @@ from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
 from mcp_workbench.tool_call import CallTimedOut, Retry, ToolCall
 from mcp_workbench.tool_list import ToolList
-from mcp_workbench.wire import JSONObject
 
 logger = logging.getLogger(__name__)
 

@@ -24,8 +24,8 @@ from mcp_types.version import (
 )
 
 from mcp_workbench import __version__
-from mcp_workbench.peer import BadAnswer, Call, Peer, RemoteError
-from mcp_workbench.wire import JSONObject
+from mcp_workbench.jsonrpc.codec import JSONObject
+from mcp_workbench.jsonrpc.peer import BadAnswer, Call, Peer, RemoteError
 
 _PROBE_PATIENCE = 1.0
 """Seconds to wait for an answer to the probe before the greeting is sent as well."""

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from mcp_workbench.client_manager import ToolReference
 from mcp_workbench.errors import InvalidParameters, InvalidToolIdentifier
-from mcp_workbench.wire import JSONObject
+from mcp_workbench.jsonrpc.codec import JSONObject
 
 OPEN_TOOLBOX_SCHEMA: JSONObject = {
     "type": "object",

@@ -18,7 +18,7 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from mcp_workbench import pipes
+from mcp_workbench.jsonrpc import pipes
 from mcp_workbench.redaction import Redactor
 
 _FLUSH = 0.2

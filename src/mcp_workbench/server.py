@@ -28,9 +28,9 @@ from mcp_workbench.client_manager import ClientManager
 from mcp_workbench.config_file import LoadedConfig
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.instructions import USE, instructions, open_toolbox_description
+from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.parameters import OPEN_TOOLBOX_SCHEMA, USE_TOOL_SCHEMA, parse_open_toolbox, parse_use_tool
 from mcp_workbench.tool_call import with_origin
-from mcp_workbench.wire import JSONObject
 
 logger = logging.getLogger(__name__)
 

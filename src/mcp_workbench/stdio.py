@@ -18,8 +18,9 @@ from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCMessage, 
 from mcp_types.jsonrpc import JSONRPCNotification
 from pydantic import ValidationError
 
-from mcp_workbench import pipes, wire
-from mcp_workbench.wire import JSONObject
+from mcp_workbench.jsonrpc import codec as wire
+from mcp_workbench.jsonrpc import pipes
+from mcp_workbench.jsonrpc.codec import JSONObject
 
 logger = logging.getLogger(__name__)
 

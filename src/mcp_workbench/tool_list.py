@@ -5,10 +5,10 @@ from typing import Any, cast
 
 from mcp_types import METHOD_NOT_FOUND
 
-from mcp_workbench import wire
 from mcp_workbench.greeting import Greeting
-from mcp_workbench.peer import BadAnswer, Peer, RemoteError
-from mcp_workbench.wire import JSONObject
+from mcp_workbench.jsonrpc import codec as wire
+from mcp_workbench.jsonrpc.codec import JSONObject
+from mcp_workbench.jsonrpc.peer import BadAnswer, Peer, RemoteError
 
 _MAX_PAGES = 500
 

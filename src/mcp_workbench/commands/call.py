@@ -10,7 +10,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 from rich.markup import escape
 
-from mcp_workbench import wire
 from mcp_workbench.caller import Caller
 from mcp_workbench.client_manager import ClientManager, ToolReference
 from mcp_workbench.commands.arguments import parse_arguments
@@ -19,8 +18,9 @@ from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.terminal import console, write_json
 from mcp_workbench.config_file import LoadedConfig
 from mcp_workbench.errors import UnknownServer, WorkbenchError
+from mcp_workbench.jsonrpc import codec as wire
+from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.suggestions import closest
-from mcp_workbench.wire import JSONObject
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

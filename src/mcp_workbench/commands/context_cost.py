@@ -6,8 +6,8 @@ from typing import Any
 
 from mcp_types import Tool
 
-from mcp_workbench import wire
 from mcp_workbench.config_file import LoadedConfig
+from mcp_workbench.jsonrpc import codec as wire
 
 ESTIMATE = "tokens are estimated as characters / 4"
 

@@ -12,8 +12,8 @@ from typing import Any, Protocol, cast
 import anyio
 from mcp_types import INVALID_REQUEST, METHOD_NOT_FOUND
 
-from mcp_workbench import wire
-from mcp_workbench.wire import JSONObject
+from mcp_workbench.jsonrpc import codec as wire
+from mcp_workbench.jsonrpc.codec import JSONObject
 
 logger = logging.getLogger(__name__)
 
