@@ -16,7 +16,7 @@ from rich.terminal_theme import MONOKAI
 from mcp_workbench.commands.check_report import show_result, show_verdict
 from mcp_workbench.commands.checkup import Checkup
 from mcp_workbench.commands.session import with_manager
-from mcp_workbench.config_file import load_config
+from mcp_workbench.config.loading import load_config
 
 TARGET = Path(__file__).with_name("check.svg")
 COLUMNS = 100

@@ -19,8 +19,8 @@ from mcp_workbench.clients.reading import ClientFile, client_files, installed_lo
 from mcp_workbench.clients.safe_write import FileProblem, preview, read_text, replace_text
 from mcp_workbench.clients.secrets import is_secret, looks_secret, mask
 from mcp_workbench.clients.variables import Context, Translator, escaped
-from mcp_workbench.env_expander import expand
-from mcp_workbench.json_document import Json
+from mcp_workbench.config.document import Json
+from mcp_workbench.config.variables import expand
 
 LINUX = Machine("linux", {}, PurePosixPath("/home/me"), PurePosixPath("/work/app"))
 MACOS = Machine("darwin", {}, PurePosixPath("/Users/me"), PurePosixPath("/work/app"))

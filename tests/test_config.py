@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mcp_workbench.config import ServerConfig, WorkbenchConfig
-from mcp_workbench.config_file import LoadedConfig, config_path, load_config, parse_config
+from mcp_workbench.config.loading import LoadedConfig, config_path, load_config, parse_config
+from mcp_workbench.config.models import ServerConfig, WorkbenchConfig
 from mcp_workbench.errors import ConfigError
 
 SOURCE = "workbench-config.json"

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_workbench.config import ServerConfig, ToolboxConfig, WorkbenchConfig
-from mcp_workbench.config_file import LoadedConfig, parse_config
+from mcp_workbench.config.loading import LoadedConfig, parse_config
+from mcp_workbench.config.models import ServerConfig, ToolboxConfig, WorkbenchConfig
 from mcp_workbench.errors import ConfigError
 from mcp_workbench.redaction import Redactor
 

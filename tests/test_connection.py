@@ -15,7 +15,7 @@ import pytest
 
 from mcp_workbench.caller import Caller
 from mcp_workbench.client_manager import ClientManager, ToolReference
-from mcp_workbench.config_file import load_config
+from mcp_workbench.config.loading import load_config
 from mcp_workbench.connection import State
 from mcp_workbench.errors import CallFailed
 from mcp_workbench.pauses import pause_after

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_workbench.commands.diagnosis import diagnose
-from mcp_workbench.config import ServerConfig
+from mcp_workbench.config.models import ServerConfig
 
 EXITED = "exited with status 1 before it was ready; the last lines of its stderr:\n"
 

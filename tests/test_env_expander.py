@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_workbench.env_expander import expand
-from mcp_workbench.json_document import Json
+from mcp_workbench.config.document import Json
+from mcp_workbench.config.variables import expand
 
 ENVIRON = {"TOKEN": "s3cret", "EMPTY": "", "REF": "${TOKEN}", "_A1": "under", "NAME": "dev"}
 JSON: st.SearchStrategy[Json] = st.recursive(

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import pytest
 
 from mcp_workbench.commands import import_
-from mcp_workbench.config_file import load_config
+from mcp_workbench.config.loading import load_config
 from mcp_workbench.errors import ConfigError, WorkbenchError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the homes of these tests are laid out as on Linux")

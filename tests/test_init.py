@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_workbench.commands import init
-from mcp_workbench.config_file import load_config
+from mcp_workbench.config.loading import load_config
 from mcp_workbench.errors import WorkbenchError
 
 

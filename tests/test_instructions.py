@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_workbench.config import ToolboxConfig
+from mcp_workbench.config.models import ToolboxConfig
 from mcp_workbench.instructions import USE, instructions, open_toolbox_description
 from mcp_workbench.parameters import parse_use_tool
 

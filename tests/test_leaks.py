@@ -10,7 +10,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
 
 from mcp_workbench.caller import Caller
-from mcp_workbench.config import ServerConfig
+from mcp_workbench.config.models import ServerConfig
 from mcp_workbench.connection import Connection
 from mcp_workbench.jsonrpc import pipes
 from mcp_workbench.jsonrpc.codec import JSONObject

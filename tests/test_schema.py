@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from mcp_workbench.commands.schema import config_schema
-from mcp_workbench.config import ServerConfig, ToolboxConfig, WorkbenchConfig
-from mcp_workbench.config_file import parse_config
+from mcp_workbench.config.loading import parse_config
+from mcp_workbench.config.models import ServerConfig, ToolboxConfig, WorkbenchConfig
 from mcp_workbench.errors import ConfigError
 from terminal import run
 from wire import Json

@@ -19,7 +19,7 @@ from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
 
 if TYPE_CHECKING:
-    from mcp_workbench.config_file import LoadedConfig
+    from mcp_workbench.config.loading import LoadedConfig
 
 COMMANDS = {
     "check": "validate the config; with --connect, start every server and show how it went",
@@ -155,7 +155,7 @@ def _ctrl_c_kills() -> Generator[None]:
 
 def _serve(args: argparse.Namespace) -> int:
     # Imported where Ctrl-C is already caught: it takes a moment.
-    from mcp_workbench.config_file import config_path, load_config
+    from mcp_workbench.config.loading import config_path, load_config
 
     loaded = load_config(config_path(args.config, os.environ), os.environ)
     log_to_stderr(args.log_level, Redactor(loaded.secrets))

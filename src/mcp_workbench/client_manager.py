@@ -11,8 +11,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import URL_ELICITATION_REQUIRED
 
 from mcp_workbench.caller import Caller
-from mcp_workbench.config import ToolboxConfig
-from mcp_workbench.config_file import LoadedConfig
+from mcp_workbench.config.loading import LoadedConfig
+from mcp_workbench.config.models import ToolboxConfig
 from mcp_workbench.connection import Connection
 from mcp_workbench.errors import CallFailed, ConnectFailed, ToolboxFailed, ToolboxNotOpen, UnknownServer, UnknownToolbox
 from mcp_workbench.jsonrpc import codec as wire

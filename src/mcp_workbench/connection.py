@@ -22,7 +22,7 @@ import anyio
 import anyio.abc
 
 from mcp_workbench.caller import Caller
-from mcp_workbench.config import ServerConfig
+from mcp_workbench.config.models import ServerConfig
 from mcp_workbench.environment import server_environment
 from mcp_workbench.errors import ConnectFailed, UnknownTool
 from mcp_workbench.jsonrpc.codec import JSONObject

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from mcp_workbench.config import ServerConfig
+from mcp_workbench.config.models import ServerConfig
 
 _BASIC = frozenset(
     {

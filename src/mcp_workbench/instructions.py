@@ -7,7 +7,7 @@ names stand in `open_toolbox`'s own description too.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from mcp_workbench.config import ToolboxConfig
+from mcp_workbench.config.models import ToolboxConfig
 
 LIMIT = 2048
 

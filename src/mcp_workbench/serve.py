@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from mcp_workbench.config_file import LoadedConfig
+from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.signals import ending_signals
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from pydantic import RootModel, ValidationError
 from mcp_workbench import __version__
 from mcp_workbench.caller import LOG_LEVELS, Caller, mirrored
 from mcp_workbench.client_manager import ClientManager
-from mcp_workbench.config_file import LoadedConfig
+from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.instructions import USE, instructions, open_toolbox_description
 from mcp_workbench.jsonrpc.codec import JSONObject

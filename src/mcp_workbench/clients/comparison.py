@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from mcp_workbench.clients.variables import escaped
-from mcp_workbench.json_document import Json
+from mcp_workbench.config.document import Json
 
 _SLOT = re.compile("\0([0-9]+)\0")
 _REFERENCE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)(?::-.*)?\}", re.DOTALL)

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from mcp_workbench.clients.reading import FoundServer
 from mcp_workbench.clients.secrets import is_secret, looks_secret, url_password
 from mcp_workbench.clients.variables import Context, Translator, variable_name
-from mcp_workbench.config import ServerConfig
+from mcp_workbench.config.document import Json, JsonFloat
+from mcp_workbench.config.models import ServerConfig
 from mcp_workbench.errors import WorkbenchError
-from mcp_workbench.json_document import Json, JsonFloat
 
 Hide = Callable[[str, str, str], str]
 """What becomes of a secret: its preferred variable, its value and its place in the entry, to the text to write."""

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from mcp_workbench.config.document import JsonFloat
 from mcp_workbench.errors import WorkbenchError
-from mcp_workbench.json_document import JsonFloat
 
 _GAP = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')

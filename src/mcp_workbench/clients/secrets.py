@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 
-from mcp_workbench.json_document import Json
+from mcp_workbench.config.document import Json
 
 _SECRET_WORD = re.compile(
     r"APIKEY|AUTH|AUTHORIZATION|BEARER|COOKIE|CREDENTIALS?|DSN|KEYS?|PASSPHRASE|PASSWD|PASSWORD|SECRETS?|TOKEN"

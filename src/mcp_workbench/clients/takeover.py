@@ -15,9 +15,9 @@ from mcp_workbench.clients.entries import Entry, NotTakenOver, is_workbench, mak
 from mcp_workbench.clients.jsonc import parse
 from mcp_workbench.clients.reading import FoundServer
 from mcp_workbench.clients.variables import escaped, variable_name
-from mcp_workbench.config_file import parse_config
+from mcp_workbench.config.document import Json
+from mcp_workbench.config.loading import parse_config
 from mcp_workbench.errors import ConfigError
-from mcp_workbench.json_document import Json
 
 Status = Literal["new", "present", "conflict", "duplicate", "itself", "refused"]
 Toolboxes = dict[str, dict[str, dict[str, Json]]]

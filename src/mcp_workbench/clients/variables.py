@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from mcp_workbench.json_document import Json
+from mcp_workbench.config.document import Json
 
 _MARK = re.compile(r"\$\{(?P<inside>[^}]*)\}")
 _REFERENCE = re.compile(r"(?P<name>[A-Z_][A-Z0-9_]*)(?P<default>:-.*)?", re.DOTALL)

@@ -16,7 +16,7 @@ from mcp_workbench.commands.arguments import parse_arguments
 from mcp_workbench.commands.loading import load, show_notes
 from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.terminal import console, write_json
-from mcp_workbench.config_file import LoadedConfig
+from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.errors import UnknownServer, WorkbenchError
 from mcp_workbench.jsonrpc import codec as wire
 from mcp_workbench.jsonrpc.codec import JSONObject

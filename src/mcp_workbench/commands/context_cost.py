@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_types import Tool
 
-from mcp_workbench.config_file import LoadedConfig
+from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.jsonrpc import codec as wire
 
 ESTIMATE = "tokens are estimated as characters / 4"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mcp_workbench.commands.remedies import NO_PACKAGE, next_step
-from mcp_workbench.config import ServerConfig
+from mcp_workbench.config.models import ServerConfig
 
 _LONGEST = 300
 # What runtimes and installers put around the one line that says what is wrong.

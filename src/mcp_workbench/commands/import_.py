@@ -20,9 +20,9 @@ from mcp_workbench.clients.takeover import Outcome, Takeover, Variable, existing
 from mcp_workbench.clients.variables import escaped
 from mcp_workbench.commands.loading import counted
 from mcp_workbench.commands.terminal import console
-from mcp_workbench.config_file import config_path, parse_config
+from mcp_workbench.config.document import Json
+from mcp_workbench.config.loading import config_path, parse_config
 from mcp_workbench.errors import WorkbenchError
-from mcp_workbench.json_document import Json
 
 _EMPTY = '{\n  "toolboxes": {}\n}\n'
 

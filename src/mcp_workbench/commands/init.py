@@ -11,9 +11,9 @@ from rich.markup import escape
 from mcp_workbench.clients.safe_write import replace_text
 from mcp_workbench.clients.variables import escaped
 from mcp_workbench.commands.terminal import console
-from mcp_workbench.config_file import config_path, parse_config
+from mcp_workbench.config.document import Json
+from mcp_workbench.config.loading import config_path, parse_config
 from mcp_workbench.errors import WorkbenchError
-from mcp_workbench.json_document import Json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

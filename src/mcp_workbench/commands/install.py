@@ -19,9 +19,9 @@ from mcp_workbench.clients.locations import CLIENTS, Client, locations
 from mcp_workbench.clients.reading import installed_location, this_machine
 from mcp_workbench.clients.safe_write import preview, read_text, replace_text
 from mcp_workbench.commands.terminal import console
-from mcp_workbench.config_file import LoadedConfig, config_path, load_config
+from mcp_workbench.config.document import Json
+from mcp_workbench.config.loading import LoadedConfig, config_path, load_config
 from mcp_workbench.errors import WorkbenchError
-from mcp_workbench.json_document import Json
 
 _DEFAULT_NAME = "workbench"
 _ALWAYS_PASSED = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "APPDATA", "TEMP", "USERPROFILE"})

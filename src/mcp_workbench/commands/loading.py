@@ -6,7 +6,7 @@ import os
 from rich.markup import escape
 
 from mcp_workbench.commands.terminal import console
-from mcp_workbench.config_file import LoadedConfig, config_path, load_config
+from mcp_workbench.config.loading import LoadedConfig, config_path, load_config
 from mcp_workbench.logs import COMMAND_LOG_LEVEL, log_to_stderr
 from mcp_workbench.redaction import Redactor
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from mcp_workbench.config import ServerConfig
+from mcp_workbench.config.models import ServerConfig
 from mcp_workbench.environment import server_environment
 
 NO_PACKAGE = re.compile(

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from mcp_workbench.commands.terminal import write_json
-from mcp_workbench.config import WorkbenchConfig
+from mcp_workbench.config.models import WorkbenchConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 import anyio
 
 from mcp_workbench.client_manager import ClientManager
-from mcp_workbench.config_file import LoadedConfig
+from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.signals import ending_signals
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mcp_workbench.json_document import Json, JsonPath, Problem, show_key
+from mcp_workbench.config.document import Json, JsonPath, Problem, show_key
 
 _MARK = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)(?P<end>\}?)")
 # How Python spells the bytes of a variable that are not text.

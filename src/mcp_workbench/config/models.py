@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from mcp_workbench.json_document import JsonFloat
+from mcp_workbench.config.document import JsonFloat
 
 _COMMENTS: dict[str, Any] = {"patternProperties": {"^(_|\\$schema$)": {}}}
 _NAMED_ENTRIES: dict[str, Any] = {**_COMMENTS, "propertyNames": {"pattern": "\\S"}}

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from mcp_workbench.config import ServerConfig, ToolboxConfig, WorkbenchConfig
-from mcp_workbench.json_document import Json, JsonPath, Problem, show_key
+from mcp_workbench.config.document import Json, JsonPath, Problem, show_key
+from mcp_workbench.config.models import ServerConfig, ToolboxConfig, WorkbenchConfig
 
 # Written by other clients, close to a key of ours, and not meant as it.
 _FOREIGN_KEYS = frozenset({"alwaysAllow", "autoApprove", "description", "envFile", "name", "timeout", "transportType"})

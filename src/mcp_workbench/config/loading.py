@@ -13,11 +13,11 @@ from typing import TypeAlias
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from mcp_workbench.config import WorkbenchConfig
-from mcp_workbench.config_keys import Selection
-from mcp_workbench.env_expander import Expansion, Use, expand
+from mcp_workbench.config.document import Json, JsonPath, Problem, UnreadableDocument, parse_document
+from mcp_workbench.config.keys import Selection
+from mcp_workbench.config.models import WorkbenchConfig
+from mcp_workbench.config.variables import Expansion, Use, expand
 from mcp_workbench.errors import ConfigError
-from mcp_workbench.json_document import Json, JsonPath, Problem, UnreadableDocument, parse_document
 
 _DEFAULT_PATH = "workbench-config.json"
 _MISSING = "there is no such file; write a first one with `mcp-workbench init`, or name yours with --config"

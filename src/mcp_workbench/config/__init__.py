@@ -1,0 +1,1 @@
+"""The config: its models and keys, reading it, and its variables."""
