@@ -23,12 +23,12 @@ import anyio.abc
 
 from mcp_workbench.caller import Caller
 from mcp_workbench.config.models import ServerConfig
-from mcp_workbench.environment import server_environment
+from mcp_workbench.downstream.transports.environment import server_environment
+from mcp_workbench.downstream.transports.process import Program
 from mcp_workbench.errors import ConnectFailed, UnknownTool
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.link import Link, LinkFailed, LinkOptions, open_link
 from mcp_workbench.pauses import Pauses
-from mcp_workbench.process import Program
 from mcp_workbench.questions import PATIENCE
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest

@@ -13,7 +13,7 @@ from benchmarks.raw_client import Json, RawClient
 from mcp_workbench.commands.context_cost import Cost, cost_of_tools, cost_of_workbench
 from mcp_workbench.config.loading import load_config
 from mcp_workbench.config.models import ServerConfig
-from mcp_workbench.environment import server_environment
+from mcp_workbench.downstream.transports.environment import server_environment
 
 HEAD = ["what the model's context holds", "tools", "characters", "tokens, about"]
 

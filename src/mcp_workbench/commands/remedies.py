@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from mcp_workbench.config.models import ServerConfig
-from mcp_workbench.environment import server_environment
+from mcp_workbench.downstream.transports.environment import server_environment
 
 NO_PACKAGE = re.compile(
     r"\bE404\b|404 Not Found|not found in the package registry|no versions of|Could not find a version", re.IGNORECASE
