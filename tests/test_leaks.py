@@ -9,13 +9,13 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
 
-from mcp_workbench.caller import Caller
 from mcp_workbench.config.models import ServerConfig
-from mcp_workbench.connection import Connection
+from mcp_workbench.downstream.caller import Caller
+from mcp_workbench.downstream.connection import Connection
+from mcp_workbench.downstream.link import Question
+from mcp_workbench.downstream.questions import Parking
 from mcp_workbench.jsonrpc import pipes
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.link import Question
-from mcp_workbench.questions import Parking
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.stdio import MessageWriter
 from wire import assert_gone, read_log, scripted

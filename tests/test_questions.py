@@ -12,10 +12,10 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from mcp_workbench.caller import Caller
 from mcp_workbench.config.models import ServerConfig
-from mcp_workbench.connection import Connection
-from mcp_workbench.questions import Parking
+from mcp_workbench.downstream.caller import Caller
+from mcp_workbench.downstream.connection import Connection
+from mcp_workbench.downstream.questions import Parking
 from mcp_workbench.redaction import Redactor
 from wire import (
     Era,

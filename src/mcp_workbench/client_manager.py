@@ -10,19 +10,19 @@ import anyio.abc
 from mcp.shared.exceptions import MCPError
 from mcp_types import URL_ELICITATION_REQUIRED
 
-from mcp_workbench.caller import Caller
 from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.config.models import ToolboxConfig
-from mcp_workbench.connection import Connection
+from mcp_workbench.downstream.caller import Caller
+from mcp_workbench.downstream.connection import Connection
+from mcp_workbench.downstream.questions import Parking
+from mcp_workbench.downstream.tool_call import CallTimedOut, ToolCall
+from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.errors import CallFailed, ConnectFailed, ToolboxFailed, ToolboxNotOpen, UnknownServer, UnknownToolbox
 from mcp_workbench.jsonrpc import codec as wire
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.peer import BadAnswer, PeerGone, RemoteError
-from mcp_workbench.questions import Parking
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
-from mcp_workbench.tool_call import CallTimedOut, ToolCall
-from mcp_workbench.tool_list import ToolList
 
 OnNews = Callable[[str, str, JSONObject], None]
 """Hears what a server tells outside any call: its toolbox and name, the notification's method and params."""

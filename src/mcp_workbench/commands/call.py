@@ -10,13 +10,13 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 from rich.markup import escape
 
-from mcp_workbench.caller import Caller
 from mcp_workbench.client_manager import ClientManager, ToolReference
 from mcp_workbench.commands.arguments import parse_arguments
 from mcp_workbench.commands.loading import load, show_notes
 from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.terminal import console, write_json
 from mcp_workbench.config.loading import LoadedConfig
+from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.errors import UnknownServer, WorkbenchError
 from mcp_workbench.jsonrpc import codec as wire
 from mcp_workbench.jsonrpc.codec import JSONObject

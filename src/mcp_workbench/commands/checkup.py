@@ -6,17 +6,17 @@ from enum import Enum
 
 import anyio
 
-from mcp_workbench.caller import Caller
 from mcp_workbench.client_manager import ClientManager, OpenedToolbox
 from mcp_workbench.commands.context_cost import Cost, cost_of_tools, cost_of_workbench
 from mcp_workbench.commands.diagnosis import Diagnosis, diagnose
 from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.config.models import ServerConfig
-from mcp_workbench.connection import Connection
+from mcp_workbench.downstream.caller import Caller
+from mcp_workbench.downstream.connection import Connection
+from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.errors import ConnectFailed
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
-from mcp_workbench.tool_list import ToolList
 
 
 class State(Enum):

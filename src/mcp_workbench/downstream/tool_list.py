@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from mcp_types import METHOD_NOT_FOUND
 
-from mcp_workbench.greeting import Greeting
+from mcp_workbench.downstream.handshake import Greeting
 from mcp_workbench.jsonrpc import codec as wire
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.peer import BadAnswer, Peer, RemoteError

@@ -13,10 +13,10 @@ from typing import Any, cast
 import anyio
 from mcp_types import INVALID_REQUEST, LOG_LEVEL_META_KEY
 
-from mcp_workbench.caller import LOG_LEVELS, Caller
+from mcp_workbench.downstream.caller import LOG_LEVELS, Caller
+from mcp_workbench.downstream.link import Link, Question
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.peer import Call
-from mcp_workbench.link import Link, Question
 
 _MAX_UNSENT = 1000
 """Notifications kept for a client that is busy answering a question."""

@@ -21,19 +21,19 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from mcp_workbench.caller import Caller
 from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.downstream.backoff import Pauses
+from mcp_workbench.downstream.caller import Caller
+from mcp_workbench.downstream.link import Link, LinkFailed, LinkOptions, open_link
+from mcp_workbench.downstream.questions import PATIENCE
+from mcp_workbench.downstream.tool_call import CallTimedOut, Retry, ToolCall
+from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.downstream.transports.environment import server_environment
 from mcp_workbench.downstream.transports.process import Program
 from mcp_workbench.errors import ConnectFailed, UnknownTool
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.link import Link, LinkFailed, LinkOptions, open_link
-from mcp_workbench.pauses import Pauses
-from mcp_workbench.questions import PATIENCE
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
-from mcp_workbench.tool_call import CallTimedOut, Retry, ToolCall
-from mcp_workbench.tool_list import ToolList
 
 logger = logging.getLogger(__name__)
 

@@ -19,11 +19,11 @@ import anyio.abc
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
 
-from mcp_workbench.caller import Ask, Caller, missing_capability
+from mcp_workbench.downstream.caller import Ask, Caller, missing_capability
+from mcp_workbench.downstream.tool_call import Pause, Retry, ToolCall, is_answer
 from mcp_workbench.jsonrpc import codec as wire
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.peer import BadAnswer, RemoteError
-from mcp_workbench.tool_call import Pause, Retry, ToolCall, is_answer
 
 logger = logging.getLogger(__name__)
 

@@ -14,14 +14,14 @@ from weakref import WeakValueDictionary
 import anyio
 from mcp_types import INVALID_REQUEST
 
-from mcp_workbench.caller import CAPABILITY_OF, missing_capability
+from mcp_workbench.downstream.caller import CAPABILITY_OF, missing_capability
+from mcp_workbench.downstream.handshake import Greeting, greet
+from mcp_workbench.downstream.tool_list import ToolList, read_tool_list
 from mcp_workbench.downstream.transports.process import Program, ServerProcess, SpawnFailed, run_process
-from mcp_workbench.greeting import Greeting, greet
 from mcp_workbench.jsonrpc import pipes
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.peer import BadAnswer, Peer, PeerGone, RemoteError, method_not_found
 from mcp_workbench.redaction import Redactor
-from mcp_workbench.tool_list import ToolList, read_tool_list
 
 _LAST_OUTPUT = 0.5
 """Seconds for a dead server's last answers to be read; a surviving grandchild may hold the pipe open."""
