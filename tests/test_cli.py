@@ -118,7 +118,7 @@ import os, signal, sys
 
 class Importer:
     def find_spec(self, name, path=None, target=None):
-        if name == "mcp_workbench.client_manager":
+        if name == "mcp_workbench.toolboxes.manager":
             try:
                 os.kill(os.getpid(), signal.SIGINT)
             except KeyboardInterrupt:

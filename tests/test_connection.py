@@ -13,12 +13,12 @@ from typing import Any
 import anyio
 import pytest
 
-from mcp_workbench.client_manager import ClientManager, ToolReference
 from mcp_workbench.config.loading import load_config
 from mcp_workbench.downstream.backoff import pause_after
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.downstream.connection import State
 from mcp_workbench.errors import CallFailed
+from mcp_workbench.toolboxes.manager import ClientManager, ToolReference
 from toolboxes import names, opened, refusal, serving, used, using
 from wire import (
     Era,

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from mcp_workbench.client_manager import ToolReference
 from mcp_workbench.errors import InvalidParameters, InvalidToolIdentifier
 from mcp_workbench.jsonrpc.codec import JSONObject
+from mcp_workbench.toolboxes.manager import ToolReference
 
 OPEN_TOOLBOX_SCHEMA: JSONObject = {
     "type": "object",

@@ -10,7 +10,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 from rich.markup import escape
 
-from mcp_workbench.client_manager import ClientManager, ToolReference
 from mcp_workbench.commands.arguments import parse_arguments
 from mcp_workbench.commands.loading import load, show_notes
 from mcp_workbench.commands.session import with_manager
@@ -21,6 +20,7 @@ from mcp_workbench.errors import UnknownServer, WorkbenchError
 from mcp_workbench.jsonrpc import codec as wire
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.suggestions import closest
+from mcp_workbench.toolboxes.manager import ClientManager, ToolReference
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,6 @@ from enum import Enum
 
 import anyio
 
-from mcp_workbench.client_manager import ClientManager, OpenedToolbox
 from mcp_workbench.commands.context_cost import Cost, cost_of_tools, cost_of_workbench
 from mcp_workbench.commands.diagnosis import Diagnosis, diagnose
 from mcp_workbench.config.loading import LoadedConfig
@@ -17,6 +16,7 @@ from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.errors import ConnectFailed
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
+from mcp_workbench.toolboxes.manager import ClientManager, OpenedToolbox
 
 
 class State(Enum):

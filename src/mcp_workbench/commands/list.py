@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 
-from mcp_workbench.client_manager import ClientManager, OpenedToolbox
 from mcp_workbench.commands.loading import counted, load, show_notes
 from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.terminal import console, write_json
@@ -20,6 +19,7 @@ from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.config.models import ServerConfig
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.redaction import Redactor
+from mcp_workbench.toolboxes.manager import ClientManager, OpenedToolbox
 
 _LONG_LINE = 100
 

@@ -8,10 +8,10 @@ from typing import TypeVar, cast
 
 import anyio
 
-from mcp_workbench.client_manager import ClientManager
 from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.signals import ending_signals
+from mcp_workbench.toolboxes.manager import ClientManager
 
 T = TypeVar("T")
 

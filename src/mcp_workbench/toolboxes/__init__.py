@@ -1,0 +1,1 @@
+"""Toolboxes by name: opening them, finding a tool in them, calling it."""
