@@ -168,7 +168,7 @@ class TestServing:
             "    main()\n"
             "finally:\n"
             "    print(*(name for name in sys.modules if name.split('.')[0] == 'rich' or '.commands' in name),\n"
-            "          'mcp_workbench.server' in sys.modules, file=sys.stderr)\n"
+            "          'mcp_workbench.upstream.server' in sys.modules, file=sys.stderr)\n"
         )
         done = subprocess.run(
             [sys.executable, "-c", script], input=b"", capture_output=True, timeout=PATIENCE, check=False

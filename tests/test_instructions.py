@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_workbench.config.models import ToolboxConfig
-from mcp_workbench.instructions import USE, instructions, open_toolbox_description
-from mcp_workbench.parameters import parse_use_tool
+from mcp_workbench.upstream.instructions import USE, instructions, open_toolbox_description
+from mcp_workbench.upstream.parameters import parse_use_tool
 
 LIMIT = 2048
 

@@ -17,7 +17,7 @@ from mcp_workbench.downstream.questions import Parking
 from mcp_workbench.jsonrpc import pipes
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.redaction import Redactor
-from mcp_workbench.stdio import MessageWriter
+from mcp_workbench.upstream.stdio import MessageWriter
 from wire import assert_gone, read_log, scripted
 
 pytestmark = pytest.mark.anyio

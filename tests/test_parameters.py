@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_workbench.errors import InvalidParameters, InvalidToolIdentifier, WorkbenchError
-from mcp_workbench.parameters import OPEN_TOOLBOX_SCHEMA, USE_TOOL_SCHEMA, parse_open_toolbox, parse_use_tool
 from mcp_workbench.toolboxes.manager import ToolReference
+from mcp_workbench.upstream.parameters import OPEN_TOOLBOX_SCHEMA, USE_TOOL_SCHEMA, parse_open_toolbox, parse_use_tool
 
 TOOL = {"toolbox": "dev", "server": "fs", "tool": "read"}
 READ = ToolReference("dev", "fs", "read")

@@ -163,7 +163,7 @@ def _serve(args: argparse.Namespace) -> int:
         logging.getLogger(__name__).warning("%s: %s", loaded.path, note)
     if sys.stdin is not None and sys.stdin.isatty():
         _explain_to_person(loaded)
-    from mcp_workbench.serve import serve
+    from mcp_workbench.upstream.serve import serve
 
     serve(loaded)
     return 0

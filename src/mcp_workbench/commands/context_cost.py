@@ -47,7 +47,7 @@ def cost_of_server(tools: Iterable[Tool], instructions: str | None) -> Cost:
 
 async def cost_of_workbench(loaded: LoadedConfig) -> Cost:
     """Return what the workbench costs with this config: its two tools and its instructions."""
-    from mcp_workbench.server import Workbench
+    from mcp_workbench.upstream.server import Workbench
 
     server = Workbench(loaded).server()
     return cost_of_server(await server.list_tools(), server.instructions)

@@ -41,7 +41,7 @@ def _build(loaded: LoadedConfig) -> "MCPServer[None]":
     gc.disable()
     sys.modules["rich"] = None  # pyright: ignore[reportArgumentType] - how Python is told that there is no such module
     try:
-        from mcp_workbench.server import Workbench
+        from mcp_workbench.upstream.server import Workbench
 
         return Workbench(loaded).server()
     finally:
@@ -51,7 +51,7 @@ def _build(loaded: LoadedConfig) -> "MCPServer[None]":
 
 
 async def _serve(server: "MCPServer[None]") -> None:
-    from mcp_workbench.stdio import stdio_streams
+    from mcp_workbench.upstream.stdio import stdio_streams
 
     with ending_signals() as signals:  # until the very end: a second signal must not cut the servers' shutdown short
         async with anyio.create_task_group() as tasks:

@@ -27,10 +27,10 @@ from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.downstream.caller import LOG_LEVELS, Caller, mirrored
 from mcp_workbench.downstream.tool_call import with_origin
 from mcp_workbench.errors import WorkbenchError
-from mcp_workbench.instructions import USE, instructions, open_toolbox_description
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.parameters import OPEN_TOOLBOX_SCHEMA, USE_TOOL_SCHEMA, parse_open_toolbox, parse_use_tool
 from mcp_workbench.toolboxes.manager import ClientManager
+from mcp_workbench.upstream.instructions import USE, instructions, open_toolbox_description
+from mcp_workbench.upstream.parameters import OPEN_TOOLBOX_SCHEMA, USE_TOOL_SCHEMA, parse_open_toolbox, parse_use_tool
 
 logger = logging.getLogger(__name__)
 
