@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Self
 
-from toolboxes import using
+from serving import using
 from wire import LEGACY_VERSION, PATIENCE, Json, workbench
 
 

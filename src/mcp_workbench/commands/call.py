@@ -17,7 +17,7 @@ from mcp_workbench.commands.terminal import console, write_json
 from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.errors import UnknownServer, WorkbenchError
-from mcp_workbench.jsonrpc import codec as wire
+from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.suggestions import closest
 from mcp_workbench.toolboxes.manager import ClientManager, ToolReference
@@ -138,7 +138,7 @@ def _readable(block: Any) -> str:
             details = cast("Mapping[str, Any]", resource)
             return f"[resource: {details.get('uri')}, {details.get('mimeType', 'unknown type')}, {_bytes(blob)}]"
         case _:
-            return wire.compact(block)
+            return codec.compact(block)
 
 
 def _bytes(base64_text: str) -> str:

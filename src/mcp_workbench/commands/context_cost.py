@@ -7,7 +7,7 @@ from typing import Any
 from mcp_types import Tool
 
 from mcp_workbench.config.loading import LoadedConfig
-from mcp_workbench.jsonrpc import codec as wire
+from mcp_workbench.jsonrpc import codec
 
 ESTIMATE = "tokens are estimated as characters / 4"
 
@@ -36,7 +36,7 @@ class Cost:
 def cost_of_tools(tools: Iterable[Mapping[str, Any]]) -> Cost:
     """Return what tools cost a client that is connected to their server directly: what it shows a model of each."""
     shown = [{key: tool[key] for key in _SHOWN_TO_A_MODEL if tool.get(key) is not None} for tool in tools]
-    return Cost(len(wire.compact(shown)) if shown else 0)
+    return Cost(len(codec.compact(shown)) if shown else 0)
 
 
 def cost_of_server(tools: Iterable[Tool], instructions: str | None) -> Cost:

@@ -21,7 +21,7 @@ from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
 
 from mcp_workbench.downstream.caller import Ask, Caller, missing_capability
 from mcp_workbench.downstream.tool_call import Pause, Retry, ToolCall, is_answer
-from mcp_workbench.jsonrpc import codec as wire
+from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.peer import BadAnswer, RemoteError
 
@@ -105,11 +105,11 @@ class Parking:
 
     def _hand_over(self, call: ToolCall, pause: Pause) -> JSONObject:
         if call.link.greeting.modern:
-            return {**pause.result, "requestState": wire.compact({"server": pause.server_state})}
+            return {**pause.result, "requestState": codec.compact({"server": pause.server_state})}
         key = uuid.uuid4().hex
         self._calls[key] = parked = _Parked(call, anyio.CancelScope())
         self._tasks.start_soon(self._expire, key, parked)
-        return {**pause.result, "requestState": wire.compact({"call": key})}
+        return {**pause.result, "requestState": codec.compact({"call": key})}
 
     async def _expire(self, key: str, parked: _Parked) -> None:
         with parked.waiting:

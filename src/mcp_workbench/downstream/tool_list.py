@@ -6,7 +6,7 @@ from typing import Any, cast
 from mcp_types import METHOD_NOT_FOUND
 
 from mcp_workbench.downstream.handshake import Greeting
-from mcp_workbench.jsonrpc import codec as wire
+from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.peer import BadAnswer, Peer, RemoteError
 
@@ -48,7 +48,7 @@ class ToolList:
     def entries(self, toolbox: str, server: str) -> list[str]:
         """Each tool as the JSON text that `open_toolbox` returns, written once and kept."""
         if (toolbox, server) not in self._entries:
-            self._entries[toolbox, server] = [wire.compact(entry(toolbox, server, tool)) for tool in self.raw]
+            self._entries[toolbox, server] = [codec.compact(entry(toolbox, server, tool)) for tool in self.raw]
         return self._entries[toolbox, server]
 
 

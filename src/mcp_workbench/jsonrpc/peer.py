@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 import anyio
 from mcp_types import INVALID_REQUEST, METHOD_NOT_FOUND
 
-from mcp_workbench.jsonrpc import codec as wire
+from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 
 logger = logging.getLogger(__name__)
@@ -183,8 +183,8 @@ class Peer:
     def receive(self, line: bytes) -> None:
         """Handle one line from the server."""
         try:
-            message = wire.decode(line)
-        except wire.NotJSON:
+            message = codec.decode(line)
+        except codec.NotJSON:
             self._handler.on_noise(line)
             return
         if "method" in message:
@@ -240,7 +240,7 @@ class Peer:
 
     def _write(self, message: Mapping[str, Any]) -> None:
         if self._closed is None:
-            self._send(wire.encode(message))
+            self._send(codec.encode(message))
 
 
 def method_not_found(method: str) -> tuple[int, str]:

@@ -18,7 +18,7 @@ from mcp_workbench.downstream.questions import Parking
 from mcp_workbench.downstream.tool_call import CallTimedOut, ToolCall
 from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.errors import CallFailed, ConnectFailed, ToolboxFailed, ToolboxNotOpen, UnknownServer, UnknownToolbox
-from mcp_workbench.jsonrpc import codec as wire
+from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.peer import BadAnswer, PeerGone, RemoteError
 from mcp_workbench.redaction import Redactor
@@ -48,11 +48,11 @@ class OpenedToolbox:
 
     def as_json(self) -> str:
         """The text that `open_toolbox` answers with; the tools in it were written when they were read."""
-        head = wire.compact(
+        head = codec.compact(
             {"toolbox": self.name, "description": self.config.description, "servers_connected": len(self.tools)}
         )
         entries = ",".join(entry for server, tools in self.tools.items() for entry in tools.entries(self.name, server))
-        errors = f',"_errors":{wire.compact([str(error) for error in self.errors.values()])}' if self.errors else ""
+        errors = f',"_errors":{codec.compact([str(error) for error in self.errors.values()])}' if self.errors else ""
         return f'{head[:-1]},"tools":[{entries}]{errors}}}'
 
 
@@ -182,7 +182,7 @@ class ClientManager:
                 f"Toolbox '{toolbox}' not found" + closest(toolbox, list(self._connections), "toolbox")
             )
         if toolbox not in self._open:
-            call = wire.compact({"toolbox_name": toolbox})
+            call = codec.compact({"toolbox_name": toolbox})
             raise ToolboxNotOpen(f"Toolbox '{toolbox}' is not open. Call open_toolbox with {call} first.")
         connections = self._connections[toolbox]
         if server not in connections:

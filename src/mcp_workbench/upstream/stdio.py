@@ -18,8 +18,7 @@ from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCMessage, 
 from mcp_types.jsonrpc import JSONRPCNotification
 from pydantic import ValidationError
 
-from mcp_workbench.jsonrpc import codec as wire
-from mcp_workbench.jsonrpc import pipes
+from mcp_workbench.jsonrpc import codec, pipes
 from mcp_workbench.jsonrpc.codec import JSONObject
 
 logger = logging.getLogger(__name__)
@@ -101,8 +100,8 @@ async def _read_messages(stdin: int, messages: MemoryObjectSendStream[Item], wri
 def _decode(line: bytes, writer: pipes.PipeWriter) -> JSONRPCMessage | None:
     """The message in a line; a line without one is ignored, a broken request is answered."""
     try:
-        raw = wire.decode(line)
-    except wire.NotJSON:
+        raw = codec.decode(line)
+    except codec.NotJSON:
         if line.strip():
             logger.warning("ignored a line on stdin that is not a JSON-RPC message (%d bytes)", len(line))
         return None
@@ -130,5 +129,5 @@ def _kind(raw: JSONObject) -> type[JSONRPCRequest | JSONRPCNotification | JSONRP
 def _encode(message: JSONRPCMessage) -> bytes:
     """A message as a line; results are taken as they are, not walked through by a serialiser."""
     if isinstance(message, JSONRPCResponse):
-        return wire.encode({"jsonrpc": "2.0", "id": message.id, "result": message.result})
-    return wire.encode(message.model_dump(by_alias=True, exclude_unset=True))
+        return codec.encode({"jsonrpc": "2.0", "id": message.id, "result": message.result})
+    return codec.encode(message.model_dump(by_alias=True, exclude_unset=True))

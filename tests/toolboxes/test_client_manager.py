@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from toolboxes import names, opened, refusal, serving, used, using
+from serving import names, opened, refusal, serving, used, using
 from wire import Era, Json, logged, read_log, scripted, text_of
 
 pytestmark = pytest.mark.anyio

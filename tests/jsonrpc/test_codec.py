@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_workbench.jsonrpc import codec as wire
+from mcp_workbench.jsonrpc import codec
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
@@ -15,29 +15,29 @@ values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(s
 
 @given(st.dictionaries(st.text(), values))
 def test_any_message_survives_the_way_there_and_back_with_its_key_order(message: dict[str, Any]) -> None:
-    returned = wire.decode(wire.encode(message))
+    returned = codec.decode(codec.encode(message))
     assert returned == message
     assert list(returned) == list(message)
 
 
 @given(st.dictionaries(st.text(), values))
 def test_a_message_is_exactly_one_line(message: dict[str, Any]) -> None:
-    assert wire.encode(message).count(b"\n") == 1
-    assert wire.encode(message).endswith(b"\n")
+    assert codec.encode(message).count(b"\n") == 1
+    assert codec.encode(message).endswith(b"\n")
 
 
 def test_the_text_is_compact_and_leaves_letters_as_they_are() -> None:
-    assert wire.compact({"a": [1, "é"], "b": None}) == '{"a":[1,"é"],"b":null}'
+    assert codec.compact({"a": [1, "é"], "b": None}) == '{"a":[1,"é"],"b":null}'
 
 
 def test_half_an_emoji_travels_as_an_escape() -> None:
-    line = wire.encode({"text": "cut \ud83d"})
+    line = codec.encode({"text": "cut \ud83d"})
     assert line == b'{"text":"cut \\ud83d"}\n'
-    assert wire.decode(line) == {"text": "cut \ud83d"}
+    assert codec.decode(line) == {"text": "cut \ud83d"}
 
 
 def test_numbers_keep_their_kind_and_size() -> None:
-    assert wire.encode(wire.decode(b'{"n":[1,1.0,123456789012345678901234567890]}')) == (
+    assert codec.encode(codec.decode(b'{"n":[1,1.0,123456789012345678901234567890]}')) == (
         b'{"n":[1,1.0,123456789012345678901234567890]}\n'
     )
 
@@ -61,24 +61,24 @@ def test_numbers_keep_their_kind_and_size() -> None:
     ids=lambda line: repr(line[:20]),
 )
 def test_a_line_that_is_no_message_is_refused_and_nothing_else_happens(line: bytes) -> None:
-    with pytest.raises(wire.NotJSON):
-        wire.decode(line)
+    with pytest.raises(codec.NotJSON):
+        codec.decode(line)
 
 
 @given(st.binary())
 def test_any_bytes_are_a_message_or_are_refused(line: bytes) -> None:
     try:
-        message = wire.decode(line)
-    except wire.NotJSON:
+        message = codec.decode(line)
+    except codec.NotJSON:
         return
     assert repr(message) == repr(json.loads(line))  # NaN is not equal to itself
 
 
 @pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999"])
 def test_a_number_that_json_cannot_hold_is_read_and_written_as_null(number: bytes) -> None:
-    message = wire.decode(b'{"n":[1.5,' + number + b'],"s":"cut \\ud83d","deep":{"n":' + number + b"}}")
-    assert wire.encode(message) == b'{"n":[1.5,null],"s":"cut \\ud83d","deep":{"n":null}}\n'
+    message = codec.decode(b'{"n":[1.5,' + number + b'],"s":"cut \\ud83d","deep":{"n":' + number + b"}}")
+    assert codec.encode(message) == b'{"n":[1.5,null],"s":"cut \\ud83d","deep":{"n":null}}\n'
 
 
 def test_spaces_and_a_carriage_return_around_a_message_do_not_matter() -> None:
-    assert wire.decode(b' {"a": 1} \r') == {"a": 1}
+    assert codec.decode(b' {"a": 1} \r') == {"a": 1}

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 import mcp_workbench
-from toolboxes import names, opened, refusal, serving, used, using
+from serving import names, opened, refusal, serving, used, using
 from wire import Era, Json, RpcError, WireClient, children_of, read_log, scripted, text_of
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from plain_client import PlainClient
-from toolboxes import opened, refusal, serving, used, using
+from serving import opened, refusal, serving, used, using
 from wire import Era, Json, WireClient, assert_gone, logged, read_log, scripted, text_of, workbench, write_config
 
 pytestmark = [

@@ -19,7 +19,7 @@ from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.downstream.connection import State
 from mcp_workbench.errors import CallFailed
 from mcp_workbench.toolboxes.manager import ClientManager, ToolReference
-from toolboxes import names, opened, refusal, serving, used, using
+from serving import names, opened, refusal, serving, used, using
 from wire import (
     Era,
     Json,

@@ -10,7 +10,7 @@ import pytest
 
 from wire import WireClient, text_of, workbench
 
-CONFIG = Path(__file__).parent.parent / "workbench-config.test.json"
+CONFIG = Path(__file__).parents[2] / "workbench-config.test.json"
 
 pytestmark = [
     pytest.mark.anyio,

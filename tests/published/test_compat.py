@@ -19,7 +19,7 @@ import pytest
 from compat.everything import CAPABILITIES, STEPS, Recording, record
 from compat.inspector import TOOL_IS_ERROR, Inspector
 from compat.published import PYTEST_MCPTEST, assert_nothing_runs_in, npm_install, program, run
-from toolboxes import opened, serving, using
+from serving import opened, serving, using
 from wire import (
     LEGACY_VERSION,
     MODERN_VERSION,
@@ -35,7 +35,7 @@ from wire import (
     write_config,
 )
 
-COMPAT = Path(__file__).parent / "compat"
+COMPAT = Path(__file__).parents[1] / "compat"
 ERAS: tuple[Era, ...] = get_args(Era)
 VERSIONS = {"legacy": LEGACY_VERSION, "modern": MODERN_VERSION}
 SAME = {"PYTEST_CURRENT_TEST": "whichever"}

@@ -17,7 +17,7 @@ from wire import Json
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SCHEMA = config_schema()
 KEYS = {
     "top": sorted(WorkbenchConfig.known_keys()),
