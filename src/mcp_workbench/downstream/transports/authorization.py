@@ -1,0 +1,43 @@
+"""The seam between a remote transport and whatever obtains its credentials.
+
+A transport asks for the credentials of every request and says when the server refused them. Requests run at the same
+time, so an implementation holds no lock while a request is under way: `headers` may wait for a refresh that another
+request began, never for another request.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from mcp_workbench.downstream.transports.transport import TransportFailed
+
+
+class LoginNeeded(TransportFailed):
+    """The server wants a login that only a person can make; `str()` is the reason a person reads."""
+
+
+class Authorization(Protocol):
+    """Credentials for the requests to one server, and what becomes of them when the server refuses them."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """The credentials to attach to the next request, refreshed where they are about to expire; empty for none.
+
+        Raises:
+            LoginNeeded: A person must log in first.
+        """
+        ...
+
+    async def challenged(self, status: int, www_authenticate: str | None, sent: Mapping[str, str]) -> bool:
+        """The server refused a request with 401, or with 403 for want of a scope.
+
+        Args:
+            status: The HTTP status.
+            www_authenticate: The server's challenge, where it sent one.
+            sent: The credentials of the refused request; others may have taken their place meanwhile.
+
+        Returns:
+            Whether to send the request once more, with what `headers` gives now.
+
+        Raises:
+            LoginNeeded: A person must log in first.
+        """
+        ...
