@@ -8,7 +8,7 @@ import mcp_workbench
 
 ROOT = Path(mcp_workbench.__file__).parent
 
-SHARED = {"__init__", "errors", "redaction", "suggestions", "logs", "signals", "directories"}
+SHARED = {"__init__", "errors", "redaction", "suggestions", "logs", "signals", "directories", "hidden_characters"}
 """What every package may use, and what uses no package."""
 
 MAY_IMPORT = {

@@ -5,6 +5,11 @@ import sys
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
+
+from mcp_workbench.hidden_characters import escaped_json, shown, shown_in_line
+
+__all__ = ["console", "line", "paragraph", "shown", "shown_in_line", "write_json"]
 
 _NO_MARGIN = 10_000
 
@@ -29,6 +34,16 @@ def console(*, stderr: bool = False, soft_wrap: bool = True) -> Console:
     return made
 
 
+def line(text: object) -> str:
+    """Return foreign text for a place within a line of rich's: no markup, no line break, nothing hidden."""
+    return escape(shown_in_line(str(text)))
+
+
+def paragraph(text: object) -> str:
+    """Return foreign text of several lines for rich: no markup, nothing hidden."""
+    return escape(shown(str(text)))
+
+
 def write_json(value: Any) -> None:
-    """Write a value to stdout for another program to read."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Write a value to stdout for another program to read; what could steer a terminal is in it as JSON escapes."""
+    sys.stdout.write(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
