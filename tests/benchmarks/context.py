@@ -12,7 +12,7 @@ from benchmarks.figures import markdown_table
 from benchmarks.raw_client import Json, RawClient
 from mcp_workbench.commands.context_cost import Cost, cost_of_tools, cost_of_workbench
 from mcp_workbench.config.loading import load_config
-from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.config.models import ServerConfig, StdioServer
 from mcp_workbench.downstream.transports.environment import server_environment
 
 HEAD = ["what the model's context holds", "tools", "characters", "tokens, about"]
@@ -44,6 +44,7 @@ def context_table(config: Path, directory: Path) -> str:
 
 def _read_directly(entry: ServerConfig, env: Json) -> tuple[int, Cost]:
     """How many tools a client without filters loads from a server, and what they and its instructions cost."""
+    assert isinstance(entry, StdioServer)
     environment = server_environment(entry, env)
     with RawClient([entry.command, *entry.args], cwd=entry.cwd, env=environment) as client:
         greeting = client.greet()

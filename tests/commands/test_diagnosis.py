@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from mcp_workbench.commands.diagnosis import diagnose
-from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.config.models import StdioServer
 
 EXITED = "exited with status 1 before it was ready; the last lines of its stderr:\n"
 
 
-def entry(command: str = "node", *args: str, **more: Any) -> ServerConfig:
-    return ServerConfig(command=command, args=args, **more)
+def entry(command: str = "node", *args: str, **more: Any) -> StdioServer:
+    return StdioServer(command=command, args=args, **more)
 
 
 def cause(stderr: str) -> str:
     return diagnose(EXITED + stderr, entry()).cause.removeprefix("exited with status 1 before it was ready: ")
 
 
-def step(stderr: str, server: ServerConfig) -> str:
+def step(stderr: str, server: StdioServer) -> str:
     return diagnose(EXITED + stderr, server).next_step
 
 
@@ -128,7 +128,7 @@ class TestNextStep:
             (entry("uvx", "--python", "3.13", "--from", "some-server", "serve"), "some-server", "PyPI"),
         ],
     )
-    def test_a_package_that_the_registry_does_not_have(self, server: ServerConfig, package: str, registry: str) -> None:
+    def test_a_package_that_the_registry_does_not_have(self, server: StdioServer, package: str, registry: str) -> None:
         advice = step("npm error 404 Not Found - GET …", server)
         assert advice == f"check the spelling of the package '{package}': {registry} does not have it, or it is private"
 

@@ -13,6 +13,7 @@ import pytest
 
 from mcp_workbench.commands import import_
 from mcp_workbench.config.loading import load_config
+from mcp_workbench.config.models import StdioServer
 from mcp_workbench.errors import ConfigError, WorkbenchError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the homes of these tests are laid out as on Linux")
@@ -284,7 +285,9 @@ class TestSecrets:
         home.servers(DESKTOP, a={"command": "/bin/bash", "args": ["-c", "X=1; run ${X} ${HOME}"]})
         run()
         loaded = load_config(home.config, {})
-        assert loaded.config.toolboxes["claude-desktop"].servers["a"].args[1] == "X=1; run ${X} ${HOME}"
+        server = loaded.config.toolboxes["claude-desktop"].servers["a"]
+        assert isinstance(server, StdioServer)
+        assert server.args[1] == "X=1; run ${X} ${HOME}"
 
 
 class TestMerging:

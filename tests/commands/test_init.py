@@ -10,6 +10,7 @@ import pytest
 
 from mcp_workbench.commands import init
 from mcp_workbench.config.loading import load_config
+from mcp_workbench.config.models import StdioServer
 from mcp_workbench.errors import WorkbenchError
 
 
@@ -31,6 +32,7 @@ def test_the_config_loads_without_a_note_and_without_any_variable(here: Path) ->
     assert run() == 0
     loaded = load_config(here / "workbench-config.json", {})
     server = loaded.config.toolboxes["example"].servers["example"]
+    assert isinstance(server, StdioServer)
     assert (server.command, server.args) == (sys.executable, ("-m", "mcp_workbench.example_server"))
     assert loaded.notes == ()
 
@@ -41,7 +43,9 @@ def test_an_odd_path_of_python_is_written_so_that_it_is_not_expanded(
     monkeypatch.setattr(sys, "executable", "/opt/${odd}/python")
     run()
     loaded = load_config(here / "workbench-config.json", {})
-    assert loaded.config.toolboxes["example"].servers["example"].command == "/opt/${odd}/python"
+    server = loaded.config.toolboxes["example"].servers["example"]
+    assert isinstance(server, StdioServer)
+    assert server.command == "/opt/${odd}/python"
 
 
 def test_the_next_steps_are_shown(capsys: pytest.CaptureFixture[str]) -> None:

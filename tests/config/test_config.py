@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from mcp_workbench.config.loading import LoadedConfig, config_path, load_config, parse_config
-from mcp_workbench.config.models import ServerConfig, WorkbenchConfig
+from mcp_workbench.config.models import StdioServer, WorkbenchConfig
 from mcp_workbench.errors import ConfigError
 
 SOURCE = "workbench-config.json"
@@ -36,8 +36,14 @@ def with_server(**entry: object) -> dict[str, Any]:
     return {"toolboxes": {"dev": {"description": "Work", "mcpServers": {"api": {"command": "npx", **entry}}}}}
 
 
-def server(**entry: object) -> ServerConfig:
-    return load(with_server(**entry)).config.toolboxes["dev"].servers["api"]
+def server(**entry: object) -> StdioServer:
+    return stdio_server(load(with_server(**entry)))
+
+
+def stdio_server(loaded: LoadedConfig) -> StdioServer:
+    read = loaded.config.toolboxes["dev"].servers["api"]
+    assert isinstance(read, StdioServer)
+    return read
 
 
 class TestWhatIsRead:
@@ -53,7 +59,7 @@ class TestWhatIsRead:
             idleTimeout=600,
             inheritEnv=["PYTHONPATH"],
         )
-        assert read == ServerConfig(
+        assert read == StdioServer(
             command="npx",
             args=("-y", "pkg", "."),
             env={"LOG_LEVEL": "info"},
@@ -85,7 +91,7 @@ class TestWhatIsRead:
         text = json.dumps(with_server(env="ENV")).replace(
             '"ENV"', '{"PORT": 3000, "PYTHON": 3.10, "BIG": 1E5, "ON": true, "OFF": false, "NEG": -1}'
         )
-        read = parse_config(text, SOURCE, {}).config.toolboxes["dev"].servers["api"].env
+        read = stdio_server(parse_config(text, SOURCE, {})).env
         assert read == {"PORT": "3000", "PYTHON": "3.10", "BIG": "1E5", "ON": "true", "OFF": "false", "NEG": "-1"}
 
     def test_an_env_name_may_start_with_an_underscore(self) -> None:
@@ -213,7 +219,9 @@ class TestMistakesInKeys:
 
     def test_mistakes_inside_a_mistaken_key_are_reported_too(self) -> None:
         found = problems({"Toolboxes": {"dev": {"description": "x", "mcpServers": {"api": {}}}}})
-        assert found[1:] == [f"{SERVER}.command: is required"]
+        assert found[1:] == [
+            f"{SERVER}.command: is required to start the server; a server elsewhere has a 'url' instead"
+        ]
 
     def test_servers_outside_a_toolbox_are_told_where_they_belong(self) -> None:
         found = problems({"mcpServers": {"api": {"command": "npx"}}})
@@ -234,7 +242,7 @@ class TestMistakesInKeys:
     def test_a_key_may_come_from_a_variable(self) -> None:
         document = with_server(**{"${KEY}": ["a"]})
         loaded = load(document, {"KEY": "args"})
-        assert loaded.config.toolboxes["dev"].servers["api"].args == ("a",)
+        assert stdio_server(loaded).args == ("a",)
         assert problems(document, {"KEY": "toolFilter"}) == [
             f"{SERVER}.${{KEY}}: unknown key; did you mean 'toolFilters'?"
         ]
@@ -275,6 +283,9 @@ class TestMistakesInValues:
             ({"disabled": "yes"}, "disabled: must be true or false"),
             ({"disabled": 1}, "disabled: must be true or false"),
             ({"transport": 3}, 'transport: must be "stdio"'),
+            ({"transport": "websocket"}, 'transport: must be "stdio"; for a server with a \'url\', "http" or "sse"'),
+            ({"type": "streamable-http"}, "type: is for a server with a 'url', and this one has none"),
+            ({"transport": "${SSE:-sse}"}, "transport: is for a server with a 'url'"),
         ],
     )
     def test_a_wrong_value_is_described(self, entry: dict[str, object], problem: str) -> None:
@@ -303,27 +314,6 @@ class TestMistakesInValues:
         ]
 
     @pytest.mark.parametrize(
-        "entry",
-        [
-            {"url": "https://x"},
-            {"serverUrl": "https://x"},
-            {"headers": {}},
-            {"transport": "sse"},
-            {"transport": "${SSE:-sse}"},
-            {"type": "http"},
-            {"type": "streamable-http"},
-            {"type": "stdio", "transport": "http"},
-        ],
-    )
-    def test_a_remote_server_is_named_and_told_that_only_stdio_works(self, entry: dict[str, object]) -> None:
-        (problem,) = problems(with_server(**entry))
-        assert problem.startswith(f"{SERVER}: only stdio servers are supported so far, and server 'api' has ")
-
-    def test_a_remote_server_is_not_asked_for_a_command(self) -> None:
-        document = {"toolboxes": {"dev": {"description": "x", "mcpServers": {"web": {"url": "${UNSET}"}}}}}
-        assert len(problems(document)) == 1
-
-    @pytest.mark.parametrize(
         ("document", "problem"),
         [
             ({}, "toolboxes: is required"),
@@ -345,7 +335,8 @@ class TestMistakesInValues:
             ),
             (
                 {"toolboxes": {"a": {"description": "x", "mcpServers": {"b c": {}}}}},
-                'toolboxes.a.mcpServers["b c"].command: is required',
+                'toolboxes.a.mcpServers["b c"].command: is required to start the server; '
+                "a server elsewhere has a 'url' instead",
             ),
         ],
     )
@@ -365,7 +356,7 @@ class TestMistakesInValues:
 class TestTheReport:
     def test_all_problems_are_reported_at_once_in_the_order_of_the_file(self) -> None:
         document = with_server(args="x", env={"API_KEY": "${API_KEY}"}, toolFilter=["a"])
-        document["toolboxes"]["ops"] = {"description": " ", "mcpServers": {"web": {"url": "https://x"}}}
+        document["toolboxes"]["ops"] = {"description": " ", "mcpServers": {"web": {"url": "x"}}}
         with pytest.raises(ConfigError) as caught:
             load(document)
         assert str(caught.value).splitlines() == [
@@ -375,8 +366,7 @@ class TestTheReport:
             "or write ${API_KEY:-default} to do without it",
             f"  - {SERVER}.toolFilter: unknown key; did you mean 'toolFilters'?",
             "  - toolboxes.ops.description: must not be blank",
-            "  - toolboxes.ops.mcpServers.web: only stdio servers are supported so far, and server 'web' has the key "
-            "'url'; remove the server, or keep it for later with \"disabled\": true",
+            "  - toolboxes.ops.mcpServers.web.url: must begin with https:// (or http://)",
         ]
 
     def test_a_variable_that_is_missing_causes_no_second_complaint(self) -> None:
@@ -521,7 +511,7 @@ class TestFiles:
         path.write_text(json.dumps(with_server()), encoding="utf-8")
         loaded = load_config(path, {})
         assert loaded.path == path
-        assert loaded.config.toolboxes["dev"].servers["api"].command == "npx"
+        assert stdio_server(loaded).command == "npx"
 
     def test_a_missing_file_says_what_to_do(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_workbench.config.loading import LoadedConfig, parse_config
-from mcp_workbench.config.models import ServerConfig, ToolboxConfig, WorkbenchConfig
+from mcp_workbench.config.models import StdioServer, ToolboxConfig, WorkbenchConfig
 from mcp_workbench.errors import ConfigError
 from mcp_workbench.redaction import Redactor
 
@@ -35,7 +35,7 @@ def merged(theirs: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
 
 WORDS = st.lists(TEXT, max_size=3)
 SERVERS = entries(
-    ServerConfig.known_keys(),
+    StdioServer.known_keys(),
     {"command": TEXT, "args": WORDS, "env": st.dictionaries(TEXT, SCALARS, max_size=3), "toolFilters": WORDS},
 )
 TOOLBOXES = entries(
@@ -106,6 +106,7 @@ def test_any_combination_of_good_entries_is_loaded_and_its_secrets_are_known(ser
     assert isinstance(loaded, LoadedConfig)
     redact = Redactor(loaded.secrets)
     for server in loaded.config.toolboxes["t"].servers.values():
+        assert isinstance(server, StdioServer)
         assert SECRET not in redact(str((server.command, server.args, server.env, server.cwd)))
 
 
@@ -138,4 +139,4 @@ def test_a_correct_config_is_loaded_as_it_stands(names: list[str], arguments: li
     assert isinstance(loaded, LoadedConfig)
     read = loaded.config.toolboxes["t"].servers
     assert list(read) == names
-    assert all(list(server.args) == arguments for server in read.values())
+    assert all(isinstance(server, StdioServer) and list(server.args) == arguments for server in read.values())

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_workbench.commands.schema import config_schema
 from mcp_workbench.config.loading import parse_config
-from mcp_workbench.config.models import ServerConfig, ToolboxConfig, WorkbenchConfig
+from mcp_workbench.config.models import StdioServer, ToolboxConfig, WorkbenchConfig
 from mcp_workbench.errors import ConfigError
 from terminal import run
 from wire import Json
@@ -22,7 +22,7 @@ SCHEMA = config_schema()
 KEYS = {
     "top": sorted(WorkbenchConfig.known_keys()),
     "toolbox": sorted(ToolboxConfig.known_keys()),
-    "server": sorted(ServerConfig.known_keys()),
+    "server": sorted(StdioServer.known_keys()),
 }
 
 
@@ -45,7 +45,7 @@ def test_every_key_of_the_readme_is_in_it() -> None:
     assert documented == {*KEYS["toolbox"], *KEYS["server"]}
     assert documented == {
         *SCHEMA["$defs"]["ToolboxConfig"]["properties"],
-        *SCHEMA["$defs"]["ServerConfig"]["properties"],
+        *SCHEMA["$defs"]["StdioServer"]["properties"],
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
 
-from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.config.models import StdioServer
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.downstream.connection import Connection
 from mcp_workbench.downstream.link import Question
@@ -61,7 +61,7 @@ async def test_a_call_is_over_once_its_result_is_written_whether_or_not_the_clie
 
 async def test_a_paused_call_that_was_resumed_leaves_no_task_and_no_question(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    config = ServerConfig.model_validate(scripted(log=str(log)))
+    config = StdioServer.model_validate(scripted(log=str(log)))
     caller = Caller(declared={"elicitation": {}})
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.config.models import StdioServer
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.downstream.connection import Connection
 from mcp_workbench.downstream.questions import Parking
@@ -363,7 +363,7 @@ def _ignore(_origin: str, _method: str, _params: Json) -> None:
 
 
 async def test_a_call_that_nobody_resumes_is_given_up_and_its_server_hears_a_cancelled_answer(log: Path) -> None:
-    config = ServerConfig.model_validate(scripted(log=str(log)))
+    config = StdioServer.model_validate(scripted(log=str(log)))
     caller = Caller(declared={"elicitation": {}})
     async with anyio.create_task_group() as tasks:
         connection = Connection("dev", "asker", config, redact=Redactor(()), tasks=tasks, on_news=_ignore)

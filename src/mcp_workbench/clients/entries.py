@@ -9,7 +9,7 @@ from mcp_workbench.clients.reading import FoundServer
 from mcp_workbench.clients.secrets import is_secret, looks_secret, url_password
 from mcp_workbench.clients.variables import Context, Translator, variable_name
 from mcp_workbench.config.document import Json, JsonFloat
-from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.config.models import StdioServer
 from mcp_workbench.errors import WorkbenchError
 
 Hide = Callable[[str, str, str], str]
@@ -55,7 +55,7 @@ def make_entry(found: FoundServer, platform: str, hide: Hide) -> Entry:
     content |= {key: value for key, value in (("args", maker.args()), ("env", maker.env())) if value}
     if directory := maker.directory():
         content["cwd"] = directory
-    content |= {key: value for key, value in source.items() if key in ServerConfig.known_keys() - _TRANSLATED_KEYS}
+    content |= {key: value for key, value in source.items() if key in StdioServer.known_keys() - _TRANSLATED_KEYS}
     if found.disabled or source.get("disabled") is True or source.get("enabled") is False:
         content["disabled"] = True
     return Entry(content, (*maker.translator.notes, *_left_out(source)), maker.translator.needed)
@@ -90,7 +90,7 @@ def _host(address: Json) -> str:
 def _left_out(source: dict[str, Json]) -> Iterator[str]:
     if "envFile" in source:
         yield "envFile is not read here: put its variables into env, or export them"
-    unknown = sorted(source.keys() - ServerConfig.known_keys() - _TRANSLATED_KEYS - {"envFile"})
+    unknown = sorted(source.keys() - StdioServer.known_keys() - _TRANSLATED_KEYS - {"envFile"})
     if unknown:
         yield f"left out, as it means nothing to the workbench: {', '.join(unknown)}"
 

@@ -3,7 +3,6 @@
 import argparse
 import json
 import re
-import shlex
 import textwrap
 from collections.abc import Mapping
 from typing import Any, cast
@@ -16,7 +15,7 @@ from mcp_workbench.commands.loading import counted, load, show_notes
 from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.terminal import console, write_json
 from mcp_workbench.config.loading import LoadedConfig
-from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.config.models import ServerConfig, StdioServer
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.toolboxes.manager import ClientManager, OpenedToolbox
@@ -69,7 +68,7 @@ def _show_config(loaded: LoadedConfig, *, as_json: bool) -> None:
     for name, box in loaded.config.toolboxes.items():
         out.print(f"[bold]{escape(name)}[/] ({counted(len(box.servers), 'server')}): {escape(_flat(box.description))}")
         for server, config in box.servers.items():
-            line = f"  [cyan]{escape(server)}[/]  [dim]{escape(redact(_command_line(config)))}[/]{_filter(config)}"
+            line = f"  [cyan]{escape(server)}[/]  [dim]{escape(redact(config.describe()))}[/]{_filter(config)}"
             out.print(line, soft_wrap=True)  # to be copied whole
 
 
@@ -77,16 +76,17 @@ def _described(servers: Mapping[str, ServerConfig], redact: Redactor) -> list[di
     return [
         {
             "name": name,
-            "command": redact(config.command),
-            "args": [redact(arg) for arg in config.args],
+            **_started_by(config, redact),
             "toolFilters": config.tool_filters,
         }
         for name, config in servers.items()
     ]
 
 
-def _command_line(config: ServerConfig) -> str:
-    return shlex.join([config.command, *config.args])
+def _started_by(config: ServerConfig, redact: Redactor) -> dict[str, Any]:
+    if isinstance(config, StdioServer):
+        return {"command": redact(config.command), "args": [redact(arg) for arg in config.args]}
+    return {"url": redact(config.describe())}
 
 
 def _filter(config: ServerConfig) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.config.models import ServerConfig, StdioServer
 from mcp_workbench.downstream.transports.environment import server_environment
 
 NO_PACKAGE = re.compile(
@@ -41,16 +41,18 @@ _RUNNERS = ("npx", "uvx", "node", "python3", "python", "uv", "docker", "bunx", "
 _DOWNLOADERS = ("npx", "uvx", "docker", "bunx", "pipx", "uv")
 _FROM_PYPI = ("uvx", "uv", "pipx")
 
-Remedy = Callable[[str, ServerConfig], str | None]
+Remedy = Callable[[str, StdioServer], str | None]
 
 
 def next_step(reason: str, server: ServerConfig) -> str:
     """Return what to do about a server that could not be connected for this reason."""
+    if not isinstance(server, StdioServer):
+        return f"see whether the address answers: {server.describe()}"
     steps = (remedy(reason, server) for remedy in _REMEDIES)
     return next((step for step in steps if step), f"run it yourself and see: {_command_line(server)}")
 
 
-def _find_command(reason: str, server: ServerConfig) -> str | None:
+def _find_command(reason: str, server: StdioServer) -> str | None:
     if not reason.startswith("command not found"):
         return None
     name = Path(server.command).name
@@ -73,17 +75,17 @@ def _programs(path: str) -> list[str]:
     return [*(runner for runner in _RUNNERS if runner in names), *sorted(names - set(_RUNNERS))]
 
 
-def _allow_command(reason: str, server: ServerConfig) -> str | None:
+def _allow_command(reason: str, server: StdioServer) -> str | None:
     if reason.startswith("not allowed to"):
         return f"make it a program: chmod +x {shlex.quote(server.command)}"
     return f"correct command: {server.command} is not a program" if reason.startswith("cannot run") else None
 
 
-def _correct_directory(reason: str, server: ServerConfig) -> str | None:
+def _correct_directory(reason: str, server: StdioServer) -> str | None:
     return f"correct cwd: {server.cwd} is not a directory" if reason.startswith("working directory") else None
 
 
-def _wait_longer(reason: str, server: ServerConfig) -> str | None:
+def _wait_longer(reason: str, server: StdioServer) -> str | None:
     if not reason.startswith("no answer to"):
         return None
     longer = f'give it longer ("connectTimeout": {max(60, round(server.connect_timeout * 2))})'
@@ -92,36 +94,36 @@ def _wait_longer(reason: str, server: ServerConfig) -> str | None:
     return f"is it an MCP server on stdio? If so, {longer}; to see what it does, run {_command_line(server)}"
 
 
-def _start_another_way(reason: str, server: ServerConfig) -> str | None:
+def _start_another_way(reason: str, server: StdioServer) -> str | None:
     if not reason.startswith("it refused"):
         return None
     return f"it does not seem to be an MCP server on stdio: look up how its authors start it ({_command_line(server)})"
 
 
-def _spell_package(reason: str, server: ServerConfig) -> str | None:
+def _spell_package(reason: str, server: StdioServer) -> str | None:
     if not NO_PACKAGE.search(reason):
         return None
     registry = "PyPI" if Path(server.command).name in _FROM_PYPI else "npm"
     return f"check the spelling of the package '{_package(server)}': {registry} does not have it, or it is private"
 
 
-def _name_program(reason: str, server: ServerConfig) -> str | None:
+def _name_program(reason: str, server: StdioServer) -> str | None:
     if not _NO_EXECUTABLE.search(reason):
         return None
     return f"the package '{_package(server)}' has no program of that name: look up how its authors start it"
 
 
-def _reach_network(reason: str, server: ServerConfig) -> str | None:
+def _reach_network(reason: str, server: StdioServer) -> str | None:
     if Path(server.command).name not in _DOWNLOADERS or not _NO_NETWORK.search(reason):
         return None
     return "its package cannot be downloaded: check the network, and HTTPS_PROXY if you are behind a proxy"
 
 
-def _start_docker(reason: str, server: ServerConfig) -> str | None:
+def _start_docker(reason: str, server: StdioServer) -> str | None:
     return "start Docker, then try again" if _NO_DAEMON.search(reason) else None
 
 
-def _correct_path(reason: str, server: ServerConfig) -> str | None:
+def _correct_path(reason: str, server: StdioServer) -> str | None:
     start = Path(server.cwd or ".")
     paths = [arg for arg in server.args if _is_path(arg, reason) and not (start / arg).exists()]
     if not paths:
@@ -141,13 +143,13 @@ def _is_path(arg: str, reason: str) -> bool:
     return "/" in arg and arg in reason and _NO_FILE.search(reason) is not None
 
 
-def _install_module(reason: str, server: ServerConfig) -> str | None:
+def _install_module(reason: str, server: StdioServer) -> str | None:
     if not (module := _NO_MODULE.search(reason)):
         return None
     return f"install the module {module[1]} for {server.command}, or give as command a Python that has it"
 
 
-def _give_variable(reason: str, server: ServerConfig) -> str | None:
+def _give_variable(reason: str, server: StdioServer) -> str | None:
     for line in reason.splitlines():
         missing = next((name for name in _VARIABLE.findall(line) if name not in server.env), None)
         if missing and _IS_MISSING.search(line):
@@ -156,7 +158,7 @@ def _give_variable(reason: str, server: ServerConfig) -> str | None:
     return None
 
 
-def _package(server: ServerConfig) -> str:
+def _package(server: StdioServer) -> str:
     """Return the argument that names the package: what --from or --package says, else the first that is no option."""
     for option, value in zip(server.args, server.args[1:], strict=False):
         if option in ("--from", "--package", "-p", "--spec"):
@@ -164,7 +166,7 @@ def _package(server: ServerConfig) -> str:
     return next((arg for arg in server.args if not arg.startswith("-")), "")
 
 
-def _command_line(server: ServerConfig) -> str:
+def _command_line(server: StdioServer) -> str:
     return shlex.join([server.command, *server.args])
 
 

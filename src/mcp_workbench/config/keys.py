@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mcp_workbench.config.document import Json, JsonPath, Problem, show_key
-from mcp_workbench.config.models import ServerConfig, ToolboxConfig, WorkbenchConfig
+from mcp_workbench.config.models import OAuth, RemoteServer, StdioServer, ToolboxConfig, WorkbenchConfig
+from mcp_workbench.config.servers import URL_KEYS
 
 # Written by other clients, close to a key of ours, and not meant as it.
 _FOREIGN_KEYS = frozenset({"alwaysAllow", "autoApprove", "description", "envFile", "name", "timeout", "transportType"})
 _OUTSIDE = 'servers stand in a toolbox: {"toolboxes": {"main": {"description": "…", "mcpServers": {…}}}}'
-_REMEDY = 'remove the server, or keep it for later with "disabled": true'
+_TWO_KINDS = "has a 'command' and a '{}'; keep the one for a program to start, or the other for a server elsewhere"
 _SHORTEST_PART = 6
-_SERVER_KEYS = ServerConfig.known_keys()
+_STDIO_KEYS = StdioServer.known_keys()
+_REMOTE_KEYS = RemoteServer.known_keys()
 _TOOLBOX_KEYS = ToolboxConfig.known_keys()
 _TOP_KEYS = WorkbenchConfig.known_keys()
 
@@ -47,11 +49,24 @@ class Selection:
         if server.get("disabled") is True:
             self.disabled.append(path)
             return None
-        if reason := _not_stdio(server):
-            name = show_key(self.in_source(path)[-1])
-            self._fail(path, f"only stdio servers are supported so far, and server '{name}' {reason}; {_REMEDY}")
+        address = next((key for key in URL_KEYS if key in server), None)
+        if address is not None and "command" in server:
+            self._fail(path, _TWO_KINDS.format(address))
             return None
-        return self._known(server, path, _SERVER_KEYS)
+        own, other = (_STDIO_KEYS, _REMOTE_KEYS) if address is None else (_REMOTE_KEYS, _STDIO_KEYS)
+        used = self._known(server, path, own, other - own)
+        return self._inner(used, path, "oauth", OAuth.known_keys())
+
+    def _inner(self, server: dict[str, Json], path: JsonPath, key: str, known: frozenset[str]) -> dict[str, Json]:
+        """The entry with the known keys of the object under `key`, where nobody but us has keys."""
+        inner = server.get(key)
+        if not isinstance(inner, dict):
+            return server
+        notes = len(self.notes)
+        used = self._known(inner, (*path, key), known)
+        self.problems += [Problem(note.path, note.sentence.removeprefix("ignored ")) for note in self.notes[notes:]]
+        del self.notes[notes:]
+        return {**server, key: used}
 
     def _entries(self, parent: dict[str, Json], key: str, path: JsonPath, select: _Select) -> dict[str, Json]:
         """`parent` with the used entries of the map under `key`; what has the wrong type is left to the models."""
@@ -67,14 +82,19 @@ class Selection:
                 used[name] = selected
         return {**parent, key: used}
 
-    def _known(self, value: dict[str, Json], path: JsonPath, known: frozenset[str]) -> dict[str, Json]:
-        """`value` with its known keys, and those that only their expansion will show to be known or not."""
+    def _known(
+        self, value: dict[str, Json], path: JsonPath, known: frozenset[str], of_others: frozenset[str] = frozenset()
+    ) -> dict[str, Json]:
+        """`value` with its known keys, and those that only their expansion will show to be known or not.
+
+        `of_others` are keys that have a meaning, but not beside the others that are here.
+        """
         ignored: list[str] = []
         used: dict[str, Json] = {}
         for key, item in value.items():
             if key in known or "${" in key:
                 used[key] = item
-            elif not _is_comment(key) and (meant := self._mistaken(key, path, known)):
+            elif not _is_comment(key) and (meant := self._mistaken(key, path, known | of_others)):
                 # Read as what was meant, so that the mistakes inside are reported along with this one.
                 used.update({} if meant in value else {meant: item})
             elif not _is_comment(key):
@@ -85,7 +105,7 @@ class Selection:
 
     def _mistaken(self, key: str, path: JsonPath, known: frozenset[str]) -> str | None:
         """Report a key that was probably meant to be another one, and say which."""
-        if key in _FOREIGN_KEYS:
+        if key in _FOREIGN_KEYS or key in known:
             return None
         if key == "mcpServers":
             self._fail((*path, key), _OUTSIDE)
@@ -101,18 +121,6 @@ class Selection:
 
 def _is_comment(key: str) -> bool:
     return key.startswith("_") or key == "$schema"
-
-
-def _not_stdio(server: dict[str, Json]) -> str | None:
-    """Why this is no stdio server, if it is none; a variable is given the benefit of the doubt."""
-    for key in ("url", "serverUrl", "httpUrl", "headers"):
-        if key in server:
-            return f"has the key '{key}'"
-    for key in ("transport", "type"):
-        transport = server.get(key)
-        if isinstance(transport, str) and transport != "stdio" and "${" not in transport:
-            return f"has another '{key}'"
-    return None
 
 
 def _near(key: str, known: frozenset[str]) -> str | None:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from mcp_workbench.config.document import Json, JsonPath, Problem, UnreadableDocument, parse_document
+from mcp_workbench.config.document import Json, JsonPath, Problem, UnreadableDocument, parse_document, show_path
 from mcp_workbench.config.keys import Selection
-from mcp_workbench.config.models import WorkbenchConfig
+from mcp_workbench.config.models import RemoteServer, ServerConfig, WorkbenchConfig
 from mcp_workbench.config.variables import Expansion, Use, expand
 from mcp_workbench.errors import ConfigError
 
@@ -107,7 +108,8 @@ def _interpret(
     document: dict[str, Json], defects: Iterable[Problem], source: str, environ: Mapping[str, str]
 ) -> LoadedConfig:
     written = Selection()
-    expansion = expand(written.used(document), environ)
+    used = written.used(document)
+    expansion = expand(used, environ)
     # A second time, for the keys that are known only now; what the first one has taken out cannot be reported again.
     expanded = Selection(expansion.in_source)
     value = expanded.used(expansion.value) if isinstance(expansion.value, dict) else {}
@@ -119,7 +121,8 @@ def _interpret(
     if config is None or problems:
         ordered = sorted(problems, key=lambda problem: _position(document, problem.path))
         raise ConfigError(source, list(dict.fromkeys(map(str, ordered))))
-    notes = (*_deprecations(config), *map(str, written.notes), *map(str, expanded.notes))
+    notes = (*_deprecations(config), *map(str, written.notes), *map(str, expanded.notes), *_exposed(config))
+    _remember_spellings(config, used, expansion)
     disabled = tuple((str(toolbox), str(server)) for _, toolbox, _, server in written.disabled)
     return LoadedConfig(config, Path(source), notes, _secrets(config, expansion), disabled)
 
@@ -133,11 +136,15 @@ def _validate(value: dict[str, Json], in_source: _InSource) -> tuple[WorkbenchCo
 
 
 def _place(detail: ErrorDetails) -> JsonPath:
-    # What is wrong with a key itself is marked by pydantic with a last step that is not part of the document.
-    return detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
+    # What is wrong with a key itself is marked by pydantic with a last step that is not part of the document, and
+    # inside a server stands the kind of server that it was taken for.
+    place = detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
+    return (*place[:4], *place[5:]) if place[2:3] == ("mcpServers",) else place
 
 
 def _sentence(detail: ErrorDetails) -> str:
+    if detail["type"] == "missing" and detail["loc"][-2:] == ("stdio", "command"):
+        return "is required to start the server; a server elsewhere has a 'url' instead"
     if detail["type"] == "value_error":
         return str(detail.get("ctx", {})["error"])
     return _SENTENCES.get(detail["type"], detail["msg"])
@@ -164,11 +171,31 @@ def _deprecations(config: WorkbenchConfig) -> Iterable[str]:
         yield 'toolMode: deprecated, since "proxy" is the only mode; remove this field'
 
 
+def _exposed(config: WorkbenchConfig) -> Iterable[str]:
+    for path, server in _servers(config):
+        if isinstance(server, RemoteServer) and "@" in urlsplit(server.url).netloc:
+            yield f"{show_path((*path, 'url'))}: a user or password in it is kept secret; a header is the better place"
+
+
+def _servers(config: WorkbenchConfig) -> Iterable[tuple[JsonPath, ServerConfig]]:
+    for toolbox, box in config.toolboxes.items():
+        for name, server in box.servers.items():
+            yield ("toolboxes", toolbox, "mcpServers", name), server
+
+
+def _remember_spellings(config: WorkbenchConfig, written: Json, expansion: Expansion) -> None:
+    for path, server in _servers(config):
+        entry = written
+        for step in expansion.in_source(path):
+            entry = entry[step] if isinstance(entry, dict) and isinstance(step, str) else None
+        if isinstance(entry, dict):
+            server.remember_spelling(entry)
+
+
 def _secrets(config: WorkbenchConfig, expansion: Expansion) -> frozenset[str]:
-    servers = [server for toolbox in config.toolboxes.values() for server in toolbox.servers.values()]
     private = {use.value for use in expansion.uses if use.variable not in _PUBLIC_VARIABLES and not _is_spoken(use)}
     public = {use.value for use in expansion.uses if use.variable in _PUBLIC_VARIABLES}
-    return frozenset(private | ({value for server in servers for value in server.env.values()} - public))
+    return frozenset(private | ({value for _, server in _servers(config) for value in server.own_secrets()} - public))
 
 
 def _is_spoken(use: Use) -> bool:

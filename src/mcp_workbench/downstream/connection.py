@@ -21,7 +21,7 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.config.models import ServerConfig, StdioServer
 from mcp_workbench.downstream.backoff import Pauses
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.downstream.link import Link, LinkFailed, LinkOptions, open_link
@@ -288,6 +288,8 @@ class Connection:
 
     def _link_options(self, legacy_first: bool) -> LinkOptions:
         config = self._config
+        if not isinstance(config, StdioServer):
+            raise LinkFailed(f"connecting to {config.describe()} is not supported yet")
         return LinkOptions(
             program=Program(config.command, config.args, server_environment(config, os.environ), config.cwd),
             declared=self._declared,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.config.models import StdioServer
 
 _BASIC = frozenset(
     {
@@ -19,7 +19,7 @@ _BASIC = frozenset(
 )
 
 
-def server_environment(config: ServerConfig, environ: Mapping[str, str]) -> dict[str, str]:
+def server_environment(config: StdioServer, environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of one server: the basics, what it may inherit, and its own `env` over both.
 
     Other servers' secrets stay out, and so do exported shell functions, which would be run by the next shell.
@@ -30,7 +30,7 @@ def server_environment(config: ServerConfig, environ: Mapping[str, str]) -> dict
     return {**inherited, **config.env}
 
 
-def _is_inherited(config: ServerConfig, name: str) -> bool:
+def _is_inherited(config: StdioServer, name: str) -> bool:
     if config.inherit_env is True or name.upper() in _BASIC or name.startswith("LC_"):
         return True
     return not isinstance(config.inherit_env, bool) and name in config.inherit_env
