@@ -1,11 +1,8 @@
 """What the workbench knows of other programs' config files."""
 
 import json
-import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -15,8 +12,9 @@ from mcp_workbench.clients.entries import is_workbench
 from mcp_workbench.clients.json_edit import UnsafeEdit, set_value
 from mcp_workbench.clients.jsonc import NotJson, parse
 from mcp_workbench.clients.locations import CLIENTS, Machine, locations
+from mcp_workbench.clients.preview import preview
 from mcp_workbench.clients.reading import ClientFile, client_files, installed_location, matching, named_file
-from mcp_workbench.clients.safe_write import FileProblem, preview, read_text, replace_text
+from mcp_workbench.clients.safe_write import FileProblem
 from mcp_workbench.clients.secrets import is_secret, looks_secret, mask
 from mcp_workbench.clients.variables import Context, Translator, escaped
 from mcp_workbench.config.document import Json
@@ -210,90 +208,6 @@ class TestEditing:
         assert {key: item for key, item in result.items() if key != path[0]} == {
             key: item for key, item in document.items() if key != path[0]
         }
-
-
-class TestSafeWriting:
-    def test_the_old_text_is_kept_in_a_backup_with_the_same_mode(self, tmp_path: Path) -> None:
-        file = tmp_path / "f.json"
-        file.write_text("old")
-        file.chmod(0o640)
-        backup = replace_text(file, "old", "new")
-        assert backup is not None
-        assert (file.read_text(), backup.read_text()) == ("new", "old")
-        assert [stat.S_IMODE(path.stat().st_mode) for path in (file, backup)] == [0o640, 0o640]
-        assert sorted(tmp_path.iterdir()) == sorted([file, backup])
-
-    def test_two_changes_in_one_second_keep_two_backups(self, tmp_path: Path) -> None:
-        file = tmp_path / "f.json"
-        file.write_text("1")
-        backups = [replace_text(file, "1", "2"), replace_text(file, "2", "3")]
-        assert [backup and backup.read_text() for backup in backups] == ["1", "2"]
-
-    def test_a_link_stays_a_link_and_its_target_changes(self, tmp_path: Path) -> None:
-        target, link = tmp_path / "dotfiles" / "f.json", tmp_path / "f.json"
-        target.parent.mkdir()
-        target.write_text("old")
-        link.symlink_to(target)
-        replace_text(link, "old", "new")
-        assert link.is_symlink()
-        assert target.read_text() == "new"
-
-    def test_an_interrupted_write_leaves_the_old_file_whole_and_nothing_else(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        file = tmp_path / "f.json"
-        file.write_text("old")
-
-        def interrupt(source: str, target: str) -> NoReturn:
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(os, "replace", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            replace_text(file, "old", "new")
-        assert file.read_text() == "old"
-        assert list(tmp_path.iterdir()) == [file]
-
-    def test_a_failed_write_says_why(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        file = tmp_path / "f.json"
-        file.write_text("old")
-
-        def fail(source: str, target: str) -> NoReturn:
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(os, "replace", fail)
-        with pytest.raises(FileProblem, match="cannot be written: no space left on device"):
-            replace_text(file, "old", "new")
-        assert file.read_text() == "old"
-
-    def test_a_file_that_changed_in_the_meantime_is_left_alone(self, tmp_path: Path) -> None:
-        file = tmp_path / "f.json"
-        file.write_text("theirs")
-        with pytest.raises(FileProblem, match="changed by another program"):
-            replace_text(file, "old", "new")
-        assert file.read_text() == "theirs"
-
-    def test_a_file_that_appeared_in_the_meantime_is_left_alone(self, tmp_path: Path) -> None:
-        file = tmp_path / "f.json"
-        file.write_text("theirs")
-        with pytest.raises(FileProblem):
-            replace_text(file, None, "new")
-        assert file.read_text() == "theirs"
-
-    def test_line_ends_are_read_and_written_as_they_are(self, tmp_path: Path) -> None:
-        file = tmp_path / "f.json"
-        file.write_bytes(b"a\r\nb\n")
-        text = read_text(file)
-        assert text == "a\r\nb\n"
-        replace_text(file, text, text + "c\r\n")
-        assert file.read_bytes() == b"a\r\nb\nc\r\n"
-
-    def test_a_directory_and_another_encoding_are_said_to_be_what_they_are(self, tmp_path: Path) -> None:
-        with pytest.raises(FileProblem, match="cannot be read: is a directory"):
-            read_text(tmp_path)
-        file = tmp_path / "f.json"
-        file.write_bytes("{}".encode("utf-16"))
-        with pytest.raises(FileProblem, match="not UTF-8"):
-            read_text(file)
 
 
 class TestSecrets:

@@ -310,3 +310,33 @@ def test_the_whole_command_as_a_person_runs_it(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "Restart Claude Desktop" in done.stdout
     assert servers(file)["workbench"]["args"][-2:] == ["--config", str(home.config)]
+
+
+def test_eight_at_once_lose_nothing(home: Home) -> None:
+    """In one process each: threads would share the lock of none, and the file system is what they meet at."""
+    file = home.client(DESKTOP, '{"mcpServers": {}}')
+    code = (
+        "import argparse, sys; from mcp_workbench.commands import install\n"
+        "parser = argparse.ArgumentParser(); parser.add_argument('--config'); install.add_arguments(parser)\n"
+        "args = parser.parse_args(['claude-desktop', '--name', sys.argv[1]])\n"
+        "print('ready', flush=True); sys.stdin.readline(); sys.exit(install.run(args))\n"
+    )
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, f"wb{number}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=home.root,
+            text=True,
+        )
+        for number in range(8)
+    ]
+    for process in running:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert [(process.communicate(timeout=60), process.returncode)[1] for process in running] == [0] * 8
+    assert sorted(servers(file)) == [f"wb{number}" for number in range(8)]

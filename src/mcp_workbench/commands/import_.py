@@ -12,10 +12,12 @@ from typing import cast
 from rich.console import Console
 from rich.markup import escape
 
+from mcp_workbench.clients.file_lock import locked
 from mcp_workbench.clients.json_edit import set_value
 from mcp_workbench.clients.locations import CLIENTS, Machine
+from mcp_workbench.clients.preview import preview
 from mcp_workbench.clients.reading import ClientFile, FoundServer, client_files, named_file, this_machine
-from mcp_workbench.clients.safe_write import FileProblem, preview, read_text, replace_text
+from mcp_workbench.clients.safe_write import FileProblem, read_text, replace_text
 from mcp_workbench.clients.takeover import Outcome, Takeover, Variable, existing_toolboxes, permissive
 from mcp_workbench.clients.variables import escaped
 from mcp_workbench.commands.loading import counted
@@ -48,10 +50,11 @@ def run(args: argparse.Namespace) -> int:
     if not reading.servers and not reading.problems:
         raise WorkbenchError(_nothing_found(reading))
     target = config_path(args.config, os.environ)
-    before = read_text(target)
-    takeover = Takeover(_checked(before, target), sys.platform, os.environ, args.toolbox)
-    outcomes = takeover.decide(reading.servers)
-    result = _write(target, before, outcomes, dry_run=args.dry_run)
+    with locked(target):
+        before = read_text(target)
+        takeover = Takeover(_checked(before, target), sys.platform, os.environ, args.toolbox)
+        outcomes = takeover.decide(reading.servers)
+        result = _write(target, before, outcomes, dry_run=args.dry_run)
     if args.json:
         _print_json(reading, outcomes, result)
     else:

@@ -13,11 +13,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from mcp_workbench.clients.entries import is_workbench
+from mcp_workbench.clients.file_lock import locked
 from mcp_workbench.clients.json_edit import UnsafeEdit, set_value
 from mcp_workbench.clients.jsonc import NotJson, parse
 from mcp_workbench.clients.locations import CLIENTS, Client, locations
+from mcp_workbench.clients.preview import preview
 from mcp_workbench.clients.reading import installed_location, this_machine
-from mcp_workbench.clients.safe_write import preview, read_text, replace_text
+from mcp_workbench.clients.safe_write import read_text, replace_text
 from mcp_workbench.commands.terminal import console
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.loading import LoadedConfig, config_path, load_config
@@ -51,15 +53,17 @@ def run(args: argparse.Namespace) -> int:
     config = load_config(config_path(args.config, os.environ), environ)
     needed = sorted(environ.used - _ALWAYS_PASSED)
     entry = workbench_entry(client, config.path, {name: os.environ[name] for name in needed} if args.pass_env else {})
-    change = _plan(client, _file(client), args.name, entry)
+    path = _file(client)
     out = console()
-    if change.after == change.before:
-        out.print(f"{client.title} has the workbench already, as '{escape(change.name)}': nothing to change.")
-    elif args.dry_run:
-        out.print(f"Nothing was written. This is what would change in {escape(str(change.path))}:\n")
-        out.print(escape(preview(change.before or "", change.after, change.path)))
-    else:
-        _write(out, client, change)
+    with locked(path):
+        change = _plan(client, path, args.name, entry)
+        if change.after == change.before:
+            out.print(f"{client.title} has the workbench already, as '{escape(change.name)}': nothing to change.")
+        elif args.dry_run:
+            out.print(f"Nothing was written. This is what would change in {escape(str(change.path))}:\n")
+            out.print(escape(preview(change.before or "", change.after, change.path)))
+        else:
+            _write(out, client, change)
     _advise(out, client, change, config, needed)
     return 0
 
