@@ -24,7 +24,7 @@ MAY_IMPORT = {
 
 FOREIGN = {
     "config": {"anyio", "mcp", "mcp_types", "rich", "subprocess"},
-    "jsonrpc": {"mcp", "rich"},
+    "jsonrpc": {"mcp", "mcp_types", "rich"},
     "toolboxes": {"rich", "subprocess"},
     "upstream": {"rich", "subprocess"},
     "clients": {"anyio", "mcp", "mcp_types", "rich"},

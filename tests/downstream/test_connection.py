@@ -410,43 +410,41 @@ async def test_a_tool_list_that_makes_no_sense_is_an_error_that_says_so(
     await assert_all_gone(log)
 
 
-# Answers that are none.
+# Responses that cannot be used.
 
 
 @both_servers
-async def test_a_call_whose_answer_went_astray_fails_once_no_other_can_be_meant(log: Path, server_era: Era) -> None:
+async def test_a_response_under_an_unknown_id_is_dropped_and_noted_and_ends_no_call(log: Path, server_era: Era) -> None:
     gate = log.parent / "gate"
-    async with dev(log, scripted(era=server_era, log=str(log))) as client:
+    async with dev(log, scripted(era=server_era, log=str(log)), "--log-level", "debug") as client:
         waiting = await client.start_call("use_tool", using("dev", "one", "slow", {"file": str(gate)}))
         await logged(log, event="executed", tool="slow")
         misanswered = await client.start_call("use_tool", using("dev", "one", "wrong_id"))
-        await logged(log, event="executed", tool="wrong_id")
+        await in_log_of(client, "dropped its response to a request that was never sent")
         assert text_of(await used(client, "dev", "one", "echo")) == "{}"
-        assert not misanswered.done
         gate.touch()
         assert text_of(await waiting.wait()) == "waited"
-        sentence = refusal(await misanswered.wait())
-        assert sentence == BEGINS.format("wrong_id") + "it answered under an id that was never asked"
-        assert text_of(await used(client, "dev", "one", "echo")) == "{}"
+        assert not misanswered.done
+        await misanswered.cancel()
+        await logged(log, event="cancelled")
     assert starts(log) == 1
 
 
 @both_servers
-async def test_an_answer_that_went_astray_fails_no_call_that_is_still_at_work(log: Path, server_era: Era) -> None:
-    first, second = log.parent / "first", log.parent / "second"
+async def test_a_late_error_without_an_id_fails_no_other_call(log: Path, server_era: Era) -> None:
+    gate, late = log.parent / "gate", '{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "Late"}}'
     async with dev(log, scripted(era=server_era, log=str(log))) as client:
-        waiting = [
-            await client.start_call("use_tool", using("dev", "one", "slow", {"file": str(gate)}))
-            for gate in (first, second)
-        ]
-        await logged(log, event="executed", count=2, tool="slow")
-        misanswered = await client.start_call("use_tool", using("dev", "one", "wrong_id"))
-        await logged(log, event="executed", tool="wrong_id")
-        await misanswered.cancel()
+        unwanted = await client.start_call("use_tool", using("dev", "one", "hang"))
+        await logged(log, event="executed", tool="hang")
+        await unwanted.cancel()
         await logged(log, event="cancelled")
-        for gate, handle in zip((first, second), waiting, strict=True):
-            gate.touch()
-            assert text_of(await handle.wait()) == "waited"
+        assert text_of(await used(client, "dev", "one", "echo")) == "{}"
+        waiting = await client.start_call("use_tool", using("dev", "one", "slow", {"file": str(gate)}))
+        await logged(log, event="executed", tool="slow")
+        answered = await used(client, "dev", "one", "raw_line", {"line": late, "then_answer": True})
+        assert text_of(answered) == "answered"
+        gate.touch()
+        assert text_of(await waiting.wait()) == "waited"
 
 
 @pytest.mark.parametrize("answered_under", [None, 0, ""])
@@ -464,15 +462,6 @@ async def test_errors_that_a_server_sends_about_notifications_fail_no_call(
         gate.touch()
         assert text_of(await waiting.wait()) == "waited"
     assert starts(log) == 1
-
-
-@both_servers
-async def test_an_error_without_an_id_fails_the_call_it_must_be_about(log: Path, server_era: Era) -> None:
-    line = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "Parse error"}}'
-    async with dev(log, scripted(era=server_era, log=str(log))) as client:
-        sentence = refusal(await used(client, "dev", "one", "raw_line", {"line": line}))
-        assert sentence.startswith(BEGINS.format("raw_line"))
-        assert text_of(await used(client, "dev", "one", "echo")) == "{}"
 
 
 @pytest.mark.parametrize("code", ["E_FULL", -32000.0])

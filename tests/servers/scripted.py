@@ -404,8 +404,12 @@ def raw(call: Call) -> Json:
 
 
 def raw_line(call: Call) -> Json:
-    """Print `line` instead of an answer, or before it when `then_answer` is true."""
-    call.server.wire.send_line(str(call.argument("line", "")).encode() + b"\n")
+    """Print `line` instead of an answer, or before it when `then_answer` is true.
+
+    `$ID` in it becomes the request's id, and characters become bytes in the given `encoding`.
+    """
+    line = str(call.argument("line", "")).replace("$ID", json.dumps(call.request_id))
+    call.server.wire.send_line(line.encode(call.argument("encoding", "utf-8")) + b"\n")
     if call.argument("then_answer"):
         return text_result("answered")
     raise NoAnswerError
@@ -588,7 +592,7 @@ STANDARD_TOOLS: list[Json] = [
     tool("crash", "Ends the process in the middle of the call", {"status": INTEGER, "stderr": TEXT}),
     tool("hang", "Never answers"),
     tool("raw", "Returns the given result as it is", {"result": {}, "json": TEXT}),
-    tool("raw_line", "Prints the given line", {"line": TEXT, "then_answer": {"type": "boolean"}}),
+    tool("raw_line", "Prints the given line", {"line": TEXT, "encoding": TEXT, "then_answer": {"type": "boolean"}}),
     tool("wrong_id", "Answers somebody else", {"id": {}}),
     tool("double", "Answers twice"),
     tool("big", "Returns n characters", {"n": INTEGER}),

@@ -153,8 +153,6 @@ async def test_one_bad_answer_fails_one_call_with_a_sentence_and_the_connection_
     async with serving(tmp_path, {"dev": {"one": scripted(era=era, log=str(log))}}, era) as client:
         await opened(client, "dev")
         for tool, arguments in (
-            ("wrong_id", {}),
-            ("wrong_id", {"id": "9" * 5000}),
             ("raw", {"result": 5}),
             ("raw", {"result": ["text"]}),
             ("raw", {"result": None}),

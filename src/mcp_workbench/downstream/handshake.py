@@ -25,7 +25,8 @@ from mcp_types.version import (
 
 from mcp_workbench import __version__
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.jsonrpc.peer import BadAnswer, Call, Peer, RemoteError
+from mcp_workbench.jsonrpc.errors import BadAnswer, RemoteError
+from mcp_workbench.jsonrpc.peer import Peer, Request
 
 _PROBE_PATIENCE = 1.0
 """Seconds to wait for an answer to the probe before the greeting is sent as well."""
@@ -92,13 +93,13 @@ async def greet(peer: Peer, declared: Mapping[str, Any], *, legacy_first: bool) 
     )
 
 
-async def _greet_both_ways(peer: Peer, declared: Mapping[str, Any], probe: Call) -> Greeting:
+async def _greet_both_ways(peer: Peer, declared: Mapping[str, Any], probe: Request) -> Greeting:
     """Wait for whichever of probe and greeting the server answers with a yes."""
     hello = _start_initialize(peer, declared)
     async with anyio.create_task_group() as either:
 
-        async def leave_when_settled(call: Call) -> None:
-            await _settled(call)
+        async def leave_when_settled(request: Request) -> None:
+            await _settled(request)
             either.cancel_scope.cancel()
 
         either.start_soon(leave_when_settled, probe)
@@ -116,16 +117,16 @@ async def _greet_both_ways(peer: Peer, declared: Mapping[str, Any], probe: Call)
         return greeting
 
 
-async def _settled(call: Call) -> None:
-    while not call.settled:
-        await call.changed()
+async def _settled(request: Request) -> None:
+    while not request.settled:
+        await request.changed()
 
 
-def _start_discover(peer: Peer, declared: Mapping[str, Any], version: str) -> Call:
+def _start_discover(peer: Peer, declared: Mapping[str, Any], version: str) -> Request:
     return peer.start("server/discover", {"_meta": envelope(version, declared)}, cancellable=False)
 
 
-def _start_initialize(peer: Peer, declared: Mapping[str, Any]) -> Call:
+def _start_initialize(peer: Peer, declared: Mapping[str, Any]) -> Request:
     params = {
         "protocolVersion": LATEST_HANDSHAKE_VERSION,
         "capabilities": dict(declared),
@@ -134,7 +135,7 @@ def _start_initialize(peer: Peer, declared: Mapping[str, Any]) -> Call:
     return peer.start("initialize", params, cancellable=False)
 
 
-async def _discovered(peer: Peer, declared: Mapping[str, Any], probe: Call) -> Greeting | None:
+async def _discovered(peer: Peer, declared: Mapping[str, Any], probe: Request) -> Greeting | None:
     """What the probe's answer says; None when it is no evidence of a modern server."""
     try:
         result = probe.outcome()

@@ -18,9 +18,10 @@ from mcp_workbench.downstream.caller import CAPABILITY_OF, missing_capability
 from mcp_workbench.downstream.handshake import Greeting, greet
 from mcp_workbench.downstream.tool_list import ToolList, read_tool_list
 from mcp_workbench.downstream.transports.process import Program, ServerProcess, SpawnFailed, run_process
-from mcp_workbench.jsonrpc import pipes
+from mcp_workbench.jsonrpc import codec, pipes
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.jsonrpc.peer import BadAnswer, Peer, PeerGone, RemoteError, method_not_found
+from mcp_workbench.jsonrpc.errors import BadAnswer, PeerGone, RemoteError, method_not_found
+from mcp_workbench.jsonrpc.peer import Peer
 from mcp_workbench.redaction import Redactor
 
 _LAST_OUTPUT = 0.5
@@ -29,8 +30,8 @@ _LAST_OUTPUT = 0.5
 _BETWEEN_CHANGES = 0.2
 """Seconds between two readings of the tools of a server that announces a change while they are read."""
 
-_NOISE = 4000
-"""Bytes of a line that is no message that are looked at."""
+_SHOWN = 4000
+"""Bytes of a line that cannot be read that are logged and quoted."""
 
 
 class LinkFailed(Exception):
@@ -104,7 +105,7 @@ class Link:
     def __init__(
         self, process: ServerProcess, declared: Mapping[str, Any], on_news: Callable[[str, JSONObject], None]
     ) -> None:
-        self.peer = Peer(process.write, self)
+        self.peer = Peer(self._send, self)
         self.declared = declared
         self.greeting = Greeting("", {})
         self.tools = ToolList(())
@@ -197,10 +198,9 @@ class Link:
             case _:
                 pass
 
-    def on_noise(self, line: bytes) -> None:
-        """Note a line on stdout that is no message; it hurts nobody."""
-        if line.strip():
-            self._process.note(f"(on stdout, not a protocol message) {line[:_NOISE].decode(errors='replace')}")
+    def on_unknown_response(self, message: JSONObject) -> None:
+        """Note a response to nothing that was asked; it ends no call."""
+        self._process.note(f"(dropped its response to a request that was never sent) {codec.compact(message)}")
 
     def ask(self, question: Question) -> None:
         """Have a question asked by a call under way, or answer for the user when there is none.
@@ -256,7 +256,7 @@ class Link:
         if self.greeting.modern and self.greeting.announces_changes:
             meta = self.greeting.stamp({}, self.declared)
             params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
-            self.peer.start("subscriptions/listen", params, standing=True)
+            self.peer.start("subscriptions/listen", params)
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
@@ -282,10 +282,30 @@ class Link:
     async def _read_to_end(self, scope: anyio.CancelScope) -> None:
         try:
             async for line in self._process.lines():
-                self.peer.receive(line)
+                self._receive(line)
         except (pipes.LineTooLong, OSError) as error:
             self._process.note(f"(its stdout cannot be read any more: {type(error).__name__} {error})")
         scope.cancel()
+
+    def _receive(self, line: bytes) -> None:
+        try:
+            message = codec.decode(line)
+        except codec.Unreadable as error:
+            if line.strip():
+                self._receive_unreadable(line, error)
+        else:
+            self.peer.receive(message)
+
+    def _receive_unreadable(self, line: bytes, error: codec.Unreadable) -> None:
+        """Note the line, and let nobody wait for what it was meant to say."""
+        self._process.note(f"(on stdout, not a protocol message) {line[:_SHOWN].decode(errors='replace')}")
+        for request_id in error.responses:
+            self.peer.fail(request_id, BadAnswer(f"its response cannot be read: {error}"))
+        for request_id in error.requests:
+            self._send(error.refusal(request_id))
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        self._process.write(codec.encode(message))
 
     async def _wait_for_exit(self, scope: anyio.CancelScope) -> None:
         await self._process.wait()

@@ -23,7 +23,7 @@ from mcp_workbench.downstream.caller import Ask, Caller, missing_capability
 from mcp_workbench.downstream.tool_call import Pause, Retry, ToolCall, is_answer
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.jsonrpc.peer import BadAnswer, RemoteError
+from mcp_workbench.jsonrpc.errors import BadAnswer, RemoteError
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from mcp_types import INVALID_REQUEST, LOG_LEVEL_META_KEY
 from mcp_workbench.downstream.caller import LOG_LEVELS, Caller
 from mcp_workbench.downstream.link import Link, Question
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.jsonrpc.peer import Call
+from mcp_workbench.jsonrpc.peer import Request
 
 _MAX_UNSENT = 1000
 """Notifications kept for a client that is busy answering a question."""
@@ -163,7 +163,7 @@ class ToolCall:
         self._untold.append(key)
         self._call.wake()
 
-    def _send(self, retry: Retry | None) -> Call:
+    def _send(self, retry: Retry | None) -> Request:
         meta = dict(self.caller.meta)
         if self.caller.progress_token is not None or self._timeout is not None:
             meta["progressToken"] = self._token

@@ -8,7 +8,8 @@ from mcp_types import METHOD_NOT_FOUND
 from mcp_workbench.downstream.handshake import Greeting
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.jsonrpc.peer import BadAnswer, Peer, RemoteError
+from mcp_workbench.jsonrpc.errors import BadAnswer, RemoteError
+from mcp_workbench.jsonrpc.peer import Peer
 
 _MAX_PAGES = 500
 

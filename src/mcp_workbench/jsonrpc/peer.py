@@ -1,8 +1,9 @@
-"""JSON-RPC with one downstream process, as it came: results, errors and notifications are neither parsed nor reshaped.
+"""One side of a JSON-RPC conversation: it numbers requests, matches responses to them, and sorts out everything else.
 
-The SDK's dispatcher ties a request to the task that awaits it. Here a request is an object, a `Call`, that any task may
-wait for: a tool call that asks its user something outlives the request of the client that began it. Everything in this
-module is synchronous but the waiting, so what the server sent first is handled first.
+It handles messages, not bytes, and knows nothing of MCP or of how messages travel. The SDK's dispatcher ties a request
+to the task that awaits it. Here a request is an object that any task may wait for: a tool call that asks its user
+something outlives the client's request that began it. Only the waiting is asynchronous, so what arrived first is
+handled first.
 """
 
 import logging
@@ -10,60 +11,40 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
 import anyio
-from mcp_types import INVALID_REQUEST, METHOD_NOT_FOUND
 
-from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
+from mcp_workbench.jsonrpc.envelope import RequestId
+from mcp_workbench.jsonrpc.errors import INVALID_REQUEST, BadAnswer, PeerGone, RemoteError
 
 logger = logging.getLogger(__name__)
 
 _LONGEST_ID = 20
-
-
-class RemoteError(Exception):
-    """The server answered with a JSON-RPC error."""
-
-    def __init__(self, code: Any, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code = code
-        """An integer, or whatever the server took for a code."""
-        self.message = message
-        self.data = data
-
-
-class PeerGone(Exception):
-    """The connection ended before the answer; `str()` says why."""
-
-
-class BadAnswer(Exception):
-    """The server answered with something that is no answer; `str()` says what."""
+"""Digits of an id that can be one of ours."""
 
 
 class PeerHandler(Protocol):
-    """What the peer does with messages that are no answers."""
+    """Takes the messages that the other side sends of its own accord."""
 
-    def on_request(self, request_id: int | str, method: str, params: JSONObject) -> None:
-        """The server asks something; `Peer.answer` or `Peer.refuse` must follow, now or later."""
+    def on_request(self, request_id: RequestId, method: str, params: JSONObject) -> None:
+        """A request, to be answered with `Peer.answer` or `Peer.refuse`, now or later."""
         ...
 
     def on_notification(self, method: str, params: JSONObject) -> None:
-        """The server tells something."""
+        """A notification."""
         ...
 
-    def on_noise(self, line: bytes) -> None:
-        """The server wrote a line that is no message."""
+    def on_unknown_response(self, message: JSONObject) -> None:
+        """A response to a request that was never sent. It has been dropped."""
         ...
 
 
-class Call:
-    """One request to the server, from its sending to its answer."""
+class Request:
+    """One request to the other side, from its sending to its outcome."""
 
-    def __init__(self, peer: "Peer", call_id: int, *, cancellable: bool = True, standing: bool = False) -> None:
-        self.id = call_id
+    def __init__(self, peer: "Peer", request_id: int, *, cancellable: bool = True) -> None:
+        self.id = request_id
         self.cancellable = cancellable
-        """Greetings are not: the protocol forbids it, and giving up on one is silent."""
-        self.standing = standing
-        """A subscription's answer is not waited for: it comes when the subscription ends."""
+        """Whether giving up on it is announced; MCP forbids that for the first message of a connection."""
         self._peer = peer
         self._outcome: JSONObject | Exception | None = None
         self._changed = anyio.Event()
@@ -80,15 +61,15 @@ class Call:
             self._changed = anyio.Event()
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Let whoever waits in `changed` go on."""
         self._changed.set()
 
     async def result(self) -> JSONObject:
-        """Wait for the answer; leaving early tells the server so.
+        """Wait for the result; whoever stops waiting cancels the request.
 
         Raises:
-            RemoteError: The server answered with an error.
-            BadAnswer: It answered with something that is no answer.
+            RemoteError: The other side answered with an error.
+            BadAnswer: Its response cannot be used.
             PeerGone: It is gone.
         """
         try:
@@ -99,9 +80,9 @@ class Call:
         return self.outcome()
 
     def outcome(self) -> JSONObject:
-        """The answer that is there; raises like `result`."""
+        """The result of a settled request; raises like `result`."""
         if isinstance(self._outcome, Exception):
-            # A death is one exception for all calls: with the tracebacks of all of them, it would keep them in memory.
+            # All requests of a connection that ended share one exception, which must not collect their tracebacks.
             raise self._outcome.with_traceback(None)
         assert self._outcome is not None
         return self._outcome
@@ -113,139 +94,103 @@ class Call:
             self.wake()
 
     def cancel(self, reason: str) -> None:
-        """Tell the server that nobody waits any more; does nothing once settled."""
+        """Tell the other side that nobody waits any more; does nothing once settled."""
         if not self.settled:
             self.settle(PeerGone(reason))
             self._peer.abandon(self, reason)
 
 
 class Peer:
-    """The messages of one connection: who asked what, and who is still owed an answer."""
+    """The messages of one connection: what was asked, and what still waits for its response."""
 
-    def __init__(self, send: Callable[[bytes], None], handler: PeerHandler) -> None:
+    def __init__(self, send: Callable[[Mapping[str, Any]], None], handler: PeerHandler) -> None:
         self._send = send
         self._handler = handler
-        self._calls: dict[int, Call] = {}
+        self._requests: dict[int, Request] = {}
         self._last_id = 0
-        self._misdirected = 0
-        """Answers under ids that were never asked: as many of the open calls will never be answered."""
-        self._newest_answered = 0
-        self._newest_when_notified = -1
         self._closed: PeerGone | None = None
 
-    def start(
-        self, method: str, params: Mapping[str, Any] | None, *, cancellable: bool = True, standing: bool = False
-    ) -> Call:
-        """Send a request now; its answer is waited for through the call."""
+    def start(self, method: str, params: Mapping[str, Any] | None, *, cancellable: bool = True) -> Request:
+        """Send a request now; its outcome is waited for through the object returned."""
         self._last_id += 1
-        call = Call(self, self._last_id, cancellable=cancellable, standing=standing)
+        request = Request(self, self._last_id, cancellable=cancellable)
         if self._closed is not None:
-            call.settle(self._closed)
-            return call
-        self._write(_message(method, params, id=call.id))
-        self._calls[call.id] = call
-        return call
+            request.settle(self._closed)
+            return request
+        self._requests[request.id] = request
+        self._write(_message(method, params, id=request.id))
+        return request
 
     async def request(self, method: str, params: Mapping[str, Any] | None) -> JSONObject:
-        """Send a request and wait for its result; raises like `Call.result`."""
+        """Send a request and wait for its result; raises like `Request.result`."""
         return await self.start(method, params).result()
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a notification."""
-        self._newest_when_notified = self._last_id
         self._write(_message(method, params))
 
-    def answer(self, request_id: int | str, result: Mapping[str, Any]) -> None:
-        """Answer a request of the server's."""
+    def answer(self, request_id: RequestId, result: Mapping[str, Any]) -> None:
+        """Answer a request of the other side."""
         self._write({"jsonrpc": "2.0", "id": request_id, "result": result})
 
-    def refuse(self, request_id: int | str, code: int, message: str, data: Any = None) -> None:
-        """Answer a request of the server's with an error."""
+    def refuse(self, request_id: RequestId | float | None, code: int, message: str, data: Any = None) -> None:
+        """Answer a request of the other side with an error."""
         error = {"code": code, "message": message} | ({} if data is None else {"data": data})
         self._write({"jsonrpc": "2.0", "id": request_id, "error": error})
 
-    def abandon(self, call: Call, reason: str) -> None:
-        """Forget a call and tell the server to stop working on it."""
-        if self._calls.pop(call.id, None) is None:
-            return
-        # Its answer may be one that went astray. If not, a call waits longer; otherwise an innocent one would fail.
-        self._misdirected = max(0, self._misdirected - 1)
-        if call.cancellable:
-            self.notify("notifications/cancelled", {"requestId": call.id, "reason": reason})
+    def abandon(self, request: Request, reason: str) -> None:
+        """Forget a request and tell the other side to stop working on it."""
+        if self._requests.pop(request.id, None) is not None and request.cancellable:
+            self.notify("notifications/cancelled", {"requestId": request.id, "reason": reason})
+
+    def fail(self, request_id: RequestId, error: Exception) -> None:
+        """End a request that will get no response that can be used; does nothing if it is not open."""
+        if (request := self._requests.pop(_as_own_id(request_id), None)) is not None:
+            request.settle(error)
 
     def close(self, gone: PeerGone) -> None:
-        """End every call that is under way, and every later one."""
+        """End every request that is open, and every later one."""
         self._closed = gone
-        calls, self._calls = self._calls, {}
-        for call in calls.values():
-            call.settle(gone)
+        requests, self._requests = self._requests, {}
+        for request in requests.values():
+            request.settle(gone)
 
-    def receive(self, line: bytes) -> None:
-        """Handle one line from the server."""
-        try:
-            message = codec.decode(line)
-        except codec.NotJSON:
-            self._handler.on_noise(line)
-            return
+    def receive(self, message: JSONObject) -> None:
+        """Handle one message of the other side."""
         if "method" in message:
             self._receive_request(message)
-        elif "result" in message or "error" in message:
-            self._receive_answer(message)
         else:
-            self._handler.on_noise(line)
+            self._receive_response(message)
 
     def _receive_request(self, message: JSONObject) -> None:
-        method, params = message["method"], message.get("params", {})
-        request_id = _as_id(message.get("id"))
+        method, params, request_id = message["method"], message.get("params", {}), message.get("id")
         if not isinstance(method, str) or not isinstance(params, dict):
-            if request_id is not None:
-                self.refuse(request_id, INVALID_REQUEST, "method must be a string and params an object")
+            if "id" in message:
+                self._refuse_invalid(request_id, "method must be a string and params an object")
         elif request_id is None:
             self._handler.on_notification(method, cast(JSONObject, params))
-        else:
+        elif isinstance(request_id, int | str) and not isinstance(request_id, bool):
             self._handler.on_request(request_id, method, cast(JSONObject, params))
-
-    def _receive_answer(self, message: JSONObject) -> None:
-        call = self._calls.pop(_as_call_id(message.get("id")), None)
-        if call is None:
-            self._receive_stray_answer(message)
         else:
-            self._newest_answered = max(self._newest_answered, call.id)
-            call.settle(_outcome(message))
-        if self._misdirected:
-            self._settle_unanswerable()
+            self._refuse_invalid(request_id, "id must be a string or an integer")
 
-    def _receive_stray_answer(self, message: JSONObject) -> None:
-        """An answer to nothing that is open: late (we gave up), repeated, to a notification, or under a wrong id."""
-        stray = _as_call_id(message.get("id"))
-        if 0 < stray <= self._last_id:
-            logger.debug("dropped a late or repeated answer with id %s", stray)
-        elif self._newest_answered <= self._newest_when_notified:
-            # No call since the last notification has been answered, so it is this that the server means. Some do, and
-            # under whatever id they take its absence for.
-            logger.debug("dropped an answer to a notification")
+    def _refuse_invalid(self, request_id: object, message: str) -> None:
+        """Refuse a request under its own id if a response can carry it, else under none."""
+        echoed = request_id if isinstance(request_id, int | str | float) else None
+        self.refuse(echoed, INVALID_REQUEST, message)
+
+    def _receive_response(self, message: JSONObject) -> None:
+        request_id = _as_own_id(message.get("id"))
+        if (request := self._requests.pop(request_id, None)) is not None:
+            request.settle(_outcome(message))
+        elif 0 < request_id <= self._last_id:
+            logger.debug("dropped a late or repeated response with id %s", request_id)
         else:
-            logger.warning("dropped an answer with an id that was never asked")
-            self._misdirected += 1
-
-    def _settle_unanswerable(self) -> None:
-        """When no more calls are open than answers went astray, those answers were theirs and no other will come."""
-        awaited = [call for call in self._calls.values() if not call.standing]
-        if len(awaited) > self._misdirected:
-            return
-        self._misdirected = 0
-        for call in awaited:
-            del self._calls[call.id]
-            call.settle(BadAnswer("it answered under an id that was never asked"))
+            self._handler.on_unknown_response(message)
 
     def _write(self, message: Mapping[str, Any]) -> None:
         if self._closed is None:
-            self._send(codec.encode(message))
-
-
-def method_not_found(method: str) -> tuple[int, str]:
-    """Code and message of the refusal of a method nobody serves."""
-    return METHOD_NOT_FOUND, f"Method not found: {method}"
+            self._send(message)
 
 
 def _message(method: str, params: Mapping[str, Any] | None, **ids: int) -> JSONObject:
@@ -255,22 +200,23 @@ def _message(method: str, params: Mapping[str, Any] | None, **ids: int) -> JSONO
     return message
 
 
-def _as_id(value: object) -> int | str | None:
-    return value if isinstance(value, int | str) and not isinstance(value, bool) else None
-
-
-def _as_call_id(value: object) -> int:
-    """An id of ours, or -1; some servers echo a number as text."""
+def _as_own_id(value: object) -> int:
+    """The id as a number of ours, or -1; some servers return a number as text, others with a fraction of zero."""
     if isinstance(value, str) and value.isdecimal() and len(value) < _LONGEST_ID:
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else -1
 
 
-def _outcome(answer: JSONObject) -> JSONObject | RemoteError | BadAnswer:
-    if "error" in answer:
-        return _remote_error(answer["error"])
-    if isinstance(answer["result"], dict):
-        return cast(JSONObject, answer["result"])
+def _outcome(response: JSONObject) -> JSONObject | RemoteError | BadAnswer:
+    error, result = response.get("error"), response.get("result")
+    if error is not None:
+        return _remote_error(error)
+    if isinstance(result, dict):
+        return cast(JSONObject, result)
+    if "result" not in response:
+        return BadAnswer("it answered with neither a result nor an error")
     return BadAnswer("it answered with a result that is not an object")
 
 

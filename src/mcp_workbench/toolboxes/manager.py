@@ -20,7 +20,7 @@ from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.errors import CallFailed, ConnectFailed, ToolboxFailed, ToolboxNotOpen, UnknownServer, UnknownToolbox
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.jsonrpc.peer import BadAnswer, PeerGone, RemoteError
+from mcp_workbench.jsonrpc.errors import BadAnswer, PeerGone, RemoteError
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
 

@@ -101,7 +101,7 @@ def _decode(line: bytes, writer: pipes.PipeWriter) -> JSONRPCMessage | None:
     """The message in a line; a line without one is ignored, a broken request is answered."""
     try:
         raw = codec.decode(line)
-    except codec.NotJSON:
+    except codec.Unreadable:
         if line.strip():
             logger.warning("ignored a line on stdin that is not a JSON-RPC message (%d bytes)", len(line))
         return None

@@ -1,0 +1,31 @@
+"""The ways in which a request can fail, and the codes that JSON-RPC 2.0 itself defines."""
+
+from typing import Any
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+
+
+class RemoteError(Exception):
+    """The other side answered with a JSON-RPC error."""
+
+    def __init__(self, code: Any, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        """An integer, or whatever the other side took for a code."""
+        self.message = message
+        self.data = data
+
+
+class PeerGone(Exception):
+    """The connection ended before the response; `str()` says why."""
+
+
+class BadAnswer(Exception):
+    """The other side's response cannot be used; `str()` says why."""
+
+
+def method_not_found(method: str) -> tuple[int, str]:
+    """Code and message of the refusal of a method that nobody serves."""
+    return METHOD_NOT_FOUND, f"Method not found: {method}"
