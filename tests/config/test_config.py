@@ -128,7 +128,7 @@ class TestFilters:
         assert server(toolFilters=filters).admits("read") is admitted
 
     def test_names_are_compared_exactly(self) -> None:
-        assert not server(toolFilters=["read*", "Read"]).admits("read")
+        assert not server(toolFilters=["reader", "Read"]).admits("read")
 
 
 class TestWhatIsLeftOut:
@@ -164,11 +164,9 @@ class TestWhatIsLeftOut:
         assert loaded.notes == ()
 
     def test_keys_of_other_clients_are_tolerated_with_one_note_for_the_entry(self) -> None:
-        loaded = load(
-            with_server(alwaysAllow=[], autoApprove=[], timeout=60, name="x", envFile="${workspaceFolder}/.env")
-        )
+        loaded = load(with_server(alwaysAllow=[], autoApprove=[], timeout=60, name="x", gallery="${lower}"))
         assert loaded.notes == (
-            f"{SERVER}: ignored unknown keys: 'alwaysAllow', 'autoApprove', 'timeout', 'name', 'envFile'",
+            f"{SERVER}: ignored unknown keys: 'alwaysAllow', 'autoApprove', 'timeout', 'name', 'gallery'",
         )
 
     @pytest.mark.parametrize("key", ["transportType", "description", "icon", "gallery", "version", "tools", "enabled"])
@@ -177,10 +175,10 @@ class TestWhatIsLeftOut:
 
     def test_other_unknown_keys_are_noted_at_every_level(self) -> None:
         document = with_server()
-        document["inputs"] = []
+        document["servers_of"] = []
         document["toolboxes"]["dev"]["color"] = "red"
         assert load(document).notes == (
-            "ignored unknown keys: 'inputs'",
+            "ignored unknown keys: 'servers_of'",
             "toolboxes.dev: ignored unknown keys: 'color'",
         )
 
@@ -476,7 +474,7 @@ class TestText:
         nested: object = 1
         for _ in range(50):
             nested = {"x": [nested]}
-        assert load({"toolboxes": {}, "_deep": nested, "inputs": nested}).config.toolboxes == {}
+        assert load({"toolboxes": {}, "_deep": nested, "gallery": nested}).config.toolboxes == {}
 
     @pytest.mark.parametrize("depth", range(100, 3000, 50))
     def test_no_depth_is_more_than_an_error(self, depth: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_workbench.commands.schema import config_schema
 from mcp_workbench.config.loading import parse_config
-from mcp_workbench.config.models import StdioServer, ToolboxConfig, WorkbenchConfig
+from mcp_workbench.config.models import RemoteServer, StdioServer, ToolboxConfig, WorkbenchConfig
 from mcp_workbench.errors import ConfigError
 from terminal import run
 from wire import Json
@@ -23,6 +23,7 @@ KEYS = {
     "top": sorted(WorkbenchConfig.known_keys()),
     "toolbox": sorted(ToolboxConfig.known_keys()),
     "server": sorted(StdioServer.known_keys()),
+    "remote server": sorted(RemoteServer.known_keys()),
 }
 
 
@@ -37,24 +38,34 @@ def test_the_configs_of_the_repository_satisfy_it(name: str) -> None:
     jsonschema.validate(json.loads((ROOT / name).read_text(encoding="utf-8")), SCHEMA)
 
 
-def test_every_key_of_the_readme_is_in_it() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    config_section = readme[readme.index("## The config file") : readme.index("### Variables")]
-    rows = re.findall(r"^\| (`.*?`) \|", config_section, re.MULTILINE)
-    documented = {key for row in rows for key in re.findall("`(.+?)`", row)}
-    assert documented == {*KEYS["toolbox"], *KEYS["server"]}
-    assert documented == {
-        *SCHEMA["$defs"]["ToolboxConfig"]["properties"],
-        *SCHEMA["$defs"]["StdioServer"]["properties"],
-    }
+def documented(section: str) -> set[str]:
+    """The keys that the tables of a section of the reference name."""
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    text = page[page.index(f"\n## {section}\n") + 4 :]
+    text = text[: re.search(r"^##", text, re.MULTILINE).start()]  # pyright: ignore[reportOptionalMemberAccess]
+    return {key for row in re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE) for key in re.findall("`(.+?)`", row)}
+
+
+def test_the_reference_names_every_key_and_no_other() -> None:
+    assert documented("The whole file") == {*KEYS["top"]}
+    assert documented("A toolbox") == {*KEYS["toolbox"]}
+    assert documented("A server") == {*KEYS["server"], *KEYS["remote server"]} - {"serverUrl", "httpUrl"}
+
+
+def test_the_schema_has_every_key() -> None:
+    models = {"toolbox": "ToolboxConfig", "server": "StdioServer", "remote server": "RemoteServer"}
+    for place, model in models.items():
+        assert {*SCHEMA["$defs"][model]["properties"]} == {*KEYS[place]} - {"serverUrl", "httpUrl"}
+    assert {*SCHEMA["properties"]} == {*KEYS["top"]}
 
 
 def config_with(place: str, key: str) -> Json:
     """A valid config, but for an additional key in one of its objects."""
-    server: Json = {"command": "x", "disabled": False}
+    remote = place == "remote server"
+    server: Json = {"disabled": False} | ({"url": "https://x"} if remote else {"command": "x"})
     toolbox: Json = {"description": "x", "mcpServers": {"s": server}}
     config: Json = {"toolboxes": {"t": toolbox}}
-    {"top": config, "toolbox": toolbox, "server": server}[place][key] = None
+    {"top": config, "toolbox": toolbox}.get(place, server)[key] = None
     return config
 
 
@@ -71,7 +82,7 @@ def misspellings(key: str) -> Iterator[str]:
     [
         (place, wrong)
         for place, keys in KEYS.items()
-        for key in keys
+        for key in sorted({*keys} - {"serverUrl", "httpUrl"})  # other clients' words, which an editor need not know
         for wrong in sorted({*misspellings(key)} - {*keys})
     ],
 )

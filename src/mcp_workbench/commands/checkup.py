@@ -121,7 +121,7 @@ def _doubt(entry: ServerConfig, offered: ToolList) -> str | None:
     """Return what is odd about a server that is ready, if anything is."""
     if not len(offered):
         return "it offers no tools, so nothing can be done with it through the workbench"
-    unknown = [name for name in entry.tool_filters or () if name != "*" and name not in offered]
+    unknown = entry.filters.misses(offered.names)
     if not unknown:
         return None
     return f"toolFilters names '{unknown[0]}', which it does not have{closest(unknown[0], offered.names, 'tool')}"

@@ -90,7 +90,7 @@ def _started_by(config: ServerConfig, redact: Redactor) -> dict[str, Any]:
 
 
 def _filter(config: ServerConfig) -> str:
-    if config.tool_filters is None or "*" in config.tool_filters:
+    if config.tool_filters is None or config.filters.admits_all:
         return ""
     return f"  (only {escape(', '.join(config.tool_filters))})" if config.tool_filters else "  (none of its tools)"
 

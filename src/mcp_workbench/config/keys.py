@@ -10,11 +10,18 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from mcp_workbench.config.document import Json, JsonPath, Problem, show_key
-from mcp_workbench.config.models import OAuth, RemoteServer, StdioServer, ToolboxConfig, WorkbenchConfig
+from mcp_workbench.config.models import (
+    DevelopmentMode,
+    OAuth,
+    RemoteServer,
+    StdioServer,
+    ToolboxConfig,
+    WorkbenchConfig,
+)
 from mcp_workbench.config.servers import URL_KEYS
 
 # Written by other clients, close to a key of ours, and not meant as it.
-_FOREIGN_KEYS = frozenset({"alwaysAllow", "autoApprove", "description", "envFile", "name", "timeout", "transportType"})
+_FOREIGN_KEYS = frozenset({"alwaysAllow", "autoApprove", "description", "name", "timeout", "transportType"})
 _OUTSIDE = 'servers stand in a toolbox: {"toolboxes": {"main": {"description": "…", "mcpServers": {…}}}}'
 _TWO_KINDS = "has a 'command' and a '{}'; keep the one for a program to start, or the other for a server elsewhere"
 _SHORTEST_PART = 6
@@ -55,6 +62,7 @@ class Selection:
             return None
         own, other = (_STDIO_KEYS, _REMOTE_KEYS) if address is None else (_REMOTE_KEYS, _STDIO_KEYS)
         used = self._known(server, path, own, other - own)
+        used = self._inner(used, path, "dev", DevelopmentMode.known_keys())
         return self._inner(used, path, "oauth", OAuth.known_keys())
 
     def _inner(self, server: dict[str, Json], path: JsonPath, key: str, known: frozenset[str]) -> dict[str, Json]:

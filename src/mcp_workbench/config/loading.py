@@ -39,6 +39,7 @@ _SENTENCES = {
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
     "string_too_short": "must not be blank",
+    "too_short": "must not be empty",
 }
 
 _InSource: TypeAlias = Callable[[JsonPath], JsonPath]
@@ -143,6 +144,8 @@ def _place(detail: ErrorDetails) -> JsonPath:
 
 
 def _sentence(detail: ErrorDetails) -> str:
+    if detail["type"] == "tuple_type" and detail["loc"] == ("inputs",):
+        return "must be a list of objects"
     if detail["type"] == "missing" and detail["loc"][-2:] == ("stdio", "command"):
         return "is required to start the server; a server elsewhere has a 'url' instead"
     if detail["type"] == "value_error":

@@ -27,6 +27,7 @@ from pydantic_core import CoreSchema
 
 from mcp_workbench.config.concealing import conceal_arguments, conceal_url
 from mcp_workbench.config.document import Json
+from mcp_workbench.config.filters import ToolFilters, compiled
 from mcp_workbench.config.values import (
     Argument,
     FileObject,
@@ -34,6 +35,8 @@ from mcp_workbench.config.values import (
     InheritedEnvironment,
     Name,
     OptionalSeconds,
+    OptionalSwitch,
+    Paths,
     Port,
     Program,
     Scopes,
@@ -104,7 +107,19 @@ class ServerEntry(FileObject):
 
     tool_filters: tuple[Text, ...] | None = Field(
         default=None,
-        description='The names of the tools to offer. Absent or containing "*": all of them; an empty list: none.',
+        description="The tools to offer, by name or pattern (* any text, ? one character); !pattern leaves some out. "
+        "Absent: all of them; an empty list: none.",
+    )
+    read_only: OptionalSwitch = Field(
+        default=None,
+        description="Offer only tools that declare themselves read-only. Absent: as the toolbox has it.",
+    )
+    on_tool_change: OptionalToolChangePolicy = Field(
+        default=None,
+        description="What to do about tools that changed since they were accepted. Absent: as the toolbox has it.",
+    )
+    dev: DevelopmentMode | None = Field(
+        default=None, description="Restart the server when its sources change, while you work on it."
     )
     connect_timeout: Seconds = Field(
         default=30.0, description="Seconds that the server may take from its start to its list of tools."
@@ -127,7 +142,12 @@ class ServerEntry(FileObject):
 
     def admits(self, tool: str) -> bool:
         """Whether the filter lets a tool of this name through."""
-        return self.tool_filters is None or "*" in self.tool_filters or tool in self.tool_filters
+        return self.filters.admits(tool)
+
+    @property
+    def filters(self) -> ToolFilters:
+        """The `toolFilters` of the entry, ready for use."""
+        return compiled(self.tool_filters)
 
     def remember_spelling(self, written: Mapping[str, Json]) -> None:
         """Keep the entry as the file spells it: what `identity` names must not depend on the values of variables."""
@@ -152,8 +172,8 @@ class ServerEntry(FileObject):
         """The values of the entry that are secret because of where they stand."""
         raise NotImplementedError
 
-    def _as_written(self, key: str, value: Any) -> Any:
-        return self._written.get(key, value) if self._written else value
+    def _as_written(self, key: str, value: Any, absent: Any = None) -> Any:
+        return self._written.get(key, absent) if self._written else value
 
 
 class StdioServer(ServerEntry):
@@ -162,7 +182,12 @@ class StdioServer(ServerEntry):
     command: Program = Field(description="The program that is the server, found on PATH or by its full path.")
     args: tuple[Argument, ...] = Field(default=(), repr=False, description="The arguments of the program.")
     env: Mapping[VariableName, VariableValue] = Field(
-        default={}, repr=False, description="Environment variables for this server alone."
+        default={},
+        repr=False,
+        description="Environment variables for this server alone; null takes one from the workbench's environment.",
+    )
+    env_file: Paths = Field(
+        default=(), description="Files in dotenv format, with variables for this server alone: one name or a list."
     )
     cwd: Program | None = Field(default=None, description="The directory that the server is started in.")
     transport: Literal["stdio"] | None = Field(
@@ -192,12 +217,12 @@ class StdioServer(ServerEntry):
 
     def identity(self) -> str:
         """The command line as the file spells it, its directory and the names of its variables."""
-        args = cast("Sequence[object]", self._as_written("args", self.args))
+        args = cast("Sequence[object]", self._as_written("args", self.args, ()))
         parts = [
             self._as_written("command", self.command),
             *conceal_arguments([str(arg) for arg in args]),
             self._as_written("cwd", self.cwd),
-            sorted(self._as_written("env", self.env)),
+            sorted(self._as_written("env", self.env, ())),
         ]
         return json.dumps(parts, ensure_ascii=False)
 
@@ -253,7 +278,7 @@ class RemoteServer(ServerEntry):
     def identity(self) -> str:
         """The address as the file spells it, and the names of its headers."""
         written = next((self._written[key] for key in URL_KEYS if key in self._written), self.url)
-        names = sorted(self._as_written("headers", self.headers))
+        names = sorted(self._as_written("headers", self.headers, ()))
         return json.dumps([conceal_url(str(written)), names], ensure_ascii=False)
 
     def own_secrets(self) -> frozenset[str]:

@@ -97,7 +97,7 @@ def one_of(*choices: str) -> BeforeValidator:
     sentence = f"must be {' or '.join(_listed(choices))}"
 
     def check(value: object) -> object:
-        if value is None or value in choices:
+        if value is None or (isinstance(value, str) and value in choices):
             return value
         raise ValueError(sentence)
 
@@ -146,6 +146,16 @@ def _scopes(value: object) -> object:
     return value.split() if isinstance(value, str) else value
 
 
+def _paths(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _count(value: object) -> object:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
+        return value
+    raise ValueError("must be a positive whole number")
+
+
 def _port(value: object) -> object:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 < value < _PORTS):
         return value
@@ -159,7 +169,7 @@ Argument = Annotated[Text, AfterValidator(_without_nul)]
 Program = Annotated[Argument, AfterValidator(_filled), Field(min_length=1)]
 VariableName = Annotated[Argument, AfterValidator(_variable_name)]
 VariableValue = Annotated[
-    Argument, BeforeValidator(_as_json_text), WithJsonSchema({"type": ["string", "number", "boolean"]})
+    Argument, BeforeValidator(_as_json_text), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})
 ]
 Seconds = Annotated[float, Field(gt=0), BeforeValidator(_seconds)]
 OptionalSeconds = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_optional_seconds)]
@@ -180,7 +190,13 @@ Scopes = Annotated[
     BeforeValidator(_scopes),
     WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}}),
 ]
+Paths = Annotated[
+    tuple[Program, ...],
+    BeforeValidator(_paths),
+    WithJsonSchema({"type": ["string", "array"], "minLength": 1, "items": {"type": "string"}}),
+]
 Port = Annotated[Annotated[int, Field(ge=1, lt=_PORTS)] | None, BeforeValidator(_port)]
+OptionalCount = Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_count)]
 OptionalSwitch = StrictBool | None
 
 
