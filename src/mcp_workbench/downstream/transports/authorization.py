@@ -5,14 +5,43 @@ time, so an implementation holds no lock while a request is under way: `headers`
 request began, never for another request.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from mcp_workbench.downstream.transports.transport import TransportFailed
 
 
+class PendingLogin(Protocol):
+    """A login that waits for its person. It ends by itself, and needs nobody who waits for it."""
+
+    @property
+    def url(self) -> str:
+        """The page to log in at, to be shown to that person alone."""
+        ...
+
+    async def wait(self) -> None:
+        """Wait until the login is done. Any number may wait, and may stop waiting.
+
+        Raises:
+            TransportFailed: It was refused, went wrong, or nobody came.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give the login up, if it is not over."""
+        ...
+
+
 class LoginNeeded(TransportFailed):
-    """The server wants a login that only a person can make; `str()` is the reason a person reads."""
+    """The server wants a login that only a person can make; `str()` is the reason a person reads.
+
+    It begins with `login needed`. `begin` begins that login, for whoever can show its page to the person; it raises
+    `TransportFailed` where the server offers no login that can be trusted.
+    """
+
+    def __init__(self, reason: str, begin: Callable[[], Awaitable[PendingLogin]] | None = None) -> None:
+        super().__init__(reason)
+        self.begin = begin
 
 
 class Authorization(Protocol):
