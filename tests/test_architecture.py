@@ -8,7 +8,17 @@ import mcp_workbench
 
 ROOT = Path(mcp_workbench.__file__).parent
 
-SHARED = {"__init__", "errors", "redaction", "suggestions", "logs", "signals", "directories", "hidden_characters"}
+SHARED = {
+    "__init__",
+    "errors",
+    "redaction",
+    "escapes",
+    "suggestions",
+    "logs",
+    "signals",
+    "directories",
+    "hidden_characters",
+}
 """What every package may use, and what uses no package."""
 
 MAY_IMPORT = {
