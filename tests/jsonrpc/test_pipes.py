@@ -1,11 +1,13 @@
 """Descriptors of every kind are read and written whole, in order, and without blocking the event loop."""
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,6 +118,80 @@ async def test_more_than_a_pipe_holds_arrives_whole_and_in_order(pipe: tuple[int
             await writer.flush()
             os.close(descriptor)
     assert received == lines
+
+
+async def test_what_is_written_in_one_turn_of_the_loop_leaves_in_one_system_call() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)  # each read gives what one write sent
+    with ours, theirs, anyio.fail_after(5):
+        writer = pipes.PipeWriter(ours.fileno())
+        for number in range(3):
+            writer.write(b"%d\n" % number)
+        await anyio.wait_readable(theirs)
+        writer.write(b"later\n")
+        assert os.read(theirs.fileno(), 1000) == b"0\n1\n2\n"
+        await anyio.wait_readable(theirs)
+        assert os.read(theirs.fileno(), 1000) == b"later\n"
+
+
+async def test_small_and_large_messages_arrive_in_their_order(pipe: tuple[int, int]) -> None:
+    reader, descriptor = pipe
+    writer = pipes.PipeWriter(descriptor)
+    messages = [b"small\n", b"x" * 200_000, b"\n", b"small\n"]
+    received = bytearray()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(writer.run)
+            for message in messages:
+                writer.write(message)
+            while len(received) < sum(map(len, messages)):
+                await anyio.wait_readable(reader)
+                received += os.read(reader, 1_000_000)
+            tasks.cancel_scope.cancel()
+    assert received == b"".join(messages)
+
+
+async def test_those_who_wait_for_a_slow_reader_go_on_in_their_order(pipe: tuple[int, int]) -> None:
+    reader, descriptor = pipe
+    writer = pipes.PipeWriter(descriptor)
+    order: list[int] = []
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+
+            async def send(number: int) -> None:
+                await writer.drain()
+                order.append(number)
+                writer.write(b"x" * 1_500_000)
+
+            tasks.start_soon(writer.run)
+            for number in range(6):
+                tasks.start_soon(send, number)
+            await anyio.wait_all_tasks_blocked()
+            assert order == [0], "the others wait until this one has been read"
+            while writer.unsent:
+                await anyio.wait_readable(reader)
+                os.read(reader, 1_000_000)
+                await anyio.wait_all_tasks_blocked()
+                assert writer.unsent < 3_000_000
+            tasks.cancel_scope.cancel()
+    assert order == list(range(6))
+
+
+async def test_a_source_of_many_lines_gives_way_to_others_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipes, "_SLICE", 0)
+    turns = 0
+    seen: list[int] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def count_turns() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await anyio.lowlevel.checkpoint()
+
+        tasks.start_soon(count_turns)
+        seen += [turns async for _ in pipes.read_lines(chunks_of([b"line\n" * 100]))]
+        tasks.cancel_scope.cancel()
+    assert len(set(seen)) > 90
 
 
 async def test_a_reader_that_does_not_read_holds_up_whoever_drains_and_nobody_else(pipe: tuple[int, int]) -> None:

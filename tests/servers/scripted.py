@@ -22,6 +22,7 @@ log: path of a JSONL file that gets every event. log_env: names of variables to 
 """
 
 import base64
+import itertools
 import json
 import os
 import signal
@@ -111,12 +112,15 @@ class Server:
         self.log_level = "debug"
         self.calls: dict[str | int, Call] = {}
         self.listeners: dict[str | int, Json] = {}
+        self.deaf = threading.Event()
         self._questions: dict[str, tuple[threading.Event, Json]] = {}
         self._asked = 0
         self._lock = threading.Lock()
 
     def serve(self) -> None:
         for line in sys.stdin.buffer:
+            if self.deaf.is_set():
+                sleep_for_ever()
             try:
                 message: Json | None = json.loads(line)
             except ValueError:
@@ -535,6 +539,43 @@ def opened(state: str) -> list[Any]:
         raise RpcError(-32602, "That is not a state of this server") from problem
 
 
+def flood(call: Call) -> Json:
+    """Send `count` messages of one `kind` as fast as the pipe takes them (0: without end), each with `size` characters.
+
+    `deaf` stops reading stdin before.
+    """
+    kind, size, count = call.argument("kind"), call.argument("size", 0), call.argument("count", 0)
+    if call.argument("deaf"):
+        call.server.deaf.set()
+    batch = 1 if size > 1000 else 100
+    for start in range(0, count, batch) if count else itertools.count(0, batch):
+        messages = (FLOODS[kind](call, "x" * size, number) for number in range(start, start + batch))
+        call.server.wire.send_line(b"".join(map(encoded, messages)))
+        call.pause(0)
+    return text_result("flooded")
+
+
+def notification(method: str, params: Json) -> Json:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+FLOODS: dict[str, Callable[[Call, str, int], Any]] = {
+    "log": lambda call, text, number: notification("notifications/message", {"level": "info", "data": text}),
+    "progress": lambda call, text, number: notification(
+        "notifications/progress", {"progressToken": call.meta.get("progressToken"), "progress": number, "message": text}
+    ),
+    "complete": lambda call, text, number: notification("notifications/elicitation/complete", {"elicitationId": text}),
+    "changes": lambda call, text, number: notification("notifications/tools/list_changed", {}),
+    "ping": lambda call, text, number: {"jsonrpc": "2.0", "id": f"{number}{text}", "method": "ping"},
+    "unknown": lambda call, text, number: {"jsonrpc": "2.0", "id": f"{number}{text}", "method": "resources/list"},
+    "question": lambda call, text, number: {
+        "jsonrpc": "2.0", "id": number, "method": "elicitation/create", "params": form_question(call, "flood")
+    },
+    "answers": lambda call, text, number: {"jsonrpc": "2.0", "id": 987_654_321, "result": {"text": text}},
+    "noise": lambda call, text, number: f"not a message {text}",
+}  # fmt: skip
+
+
 def ask_later(call: Call) -> Json:
     """Answer at once; ask a question with no call under way when `file` exists; log what came back."""
 
@@ -552,7 +593,7 @@ BEHAVIOURS: dict[str, Callable[[Call], Json]] = {
     behaviour.__name__: behaviour
     for behaviour in (
         *(echo, add, slow, progress, fail, error, crash, hang, raw, raw_line, wrong_id, double, big, stderr),
-        *(change_tools, log, env, pid, ask, ask_later, sample, roots, capabilities, meta),
+        *(change_tools, log, env, pid, ask, ask_later, sample, roots, capabilities, meta, flood),
     )
 }
 
@@ -607,6 +648,7 @@ STANDARD_TOOLS: list[Json] = [
     tool("roots", "Asks for the client's roots"),
     tool("capabilities", "Returns the client's capabilities as JSON text"),
     tool("meta", "Returns the request's _meta as JSON text"),
+    tool("flood", "Sends messages as fast as it can", {"kind": TEXT, "count": INTEGER, "size": INTEGER}),
     tool(ODD_NAME, "Returns its arguments as JSON text, under an odd name"),
 ]
 
