@@ -1,8 +1,11 @@
 """Fixtures that every test may use."""
 
+import os
 import signal
 
 import pytest
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # without bytecode a program takes twice as long to start
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import DEVNULL, PIPE
 from typing import Any
 
 import anyio
@@ -17,9 +16,9 @@ import anyio.abc
 import psutil
 import pytest
 
+from starting import PROGRAM, open_process, run_process
 from wire import PATIENCE, Json, alive, assert_gone, described, eventually, kill_all, read_log, scripted
 
-PROGRAM = (sys.executable, "-m", "mcp_workbench")
 _ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[a-zA-Z]|\][^\x07]*\x07)")
 _COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7])m")
 
@@ -39,9 +38,7 @@ class Finished:
 async def run(*words: str, cwd: Path, env: Mapping[str, str] | None = None) -> Finished:
     """Run a command with its output in pipes and no input."""
     with anyio.fail_after(PATIENCE):
-        done = await anyio.run_process(
-            [*PROGRAM, *words], cwd=cwd, env=environment(env), check=False, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
-        )
+        done = await run_process([*PROGRAM, *words], cwd=cwd, env=environment(env))
     return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
@@ -95,7 +92,7 @@ async def terminal(
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     try:
-        process = await anyio.open_process(
+        process = await open_process(
             [*PROGRAM, *words], cwd=cwd, env=environment({"TERM": "xterm-256color", **(env or {})}),
             stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
         )  # fmt: skip

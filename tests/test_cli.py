@@ -7,13 +7,13 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from subprocess import PIPE
 
 import anyio
 import pytest
 
 from mcp_workbench.cli import COMMANDS
-from terminal import PROGRAM, assert_none_left, environment, logging, run, terminal
+from starting import PROGRAM, run_process
+from terminal import assert_none_left, environment, logging, run, terminal
 from wire import PATIENCE, WireClient, scripted, workbench, write_config
 
 pytestmark = pytest.mark.anyio
@@ -93,9 +93,7 @@ class TestOutput:
         os.close(reader)
         try:
             with anyio.fail_after(PATIENCE):
-                done = await anyio.run_process(
-                    [*PROGRAM, *words], cwd=tmp_path, env=environment(), check=False, stdout=writer, stderr=PIPE
-                )
+                done = await run_process([*PROGRAM, *words], cwd=tmp_path, env=environment(), stdout=writer)
         finally:
             os.close(writer)
         assert (done.returncode, done.stderr) == (0, b"")

@@ -12,12 +12,13 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from subprocess import PIPE
 from typing import Any, Literal, cast
 
 import anyio
 import anyio.abc
 import psutil
+
+from starting import PROGRAM, open_process
 
 Json = dict[str, Any]
 Era = Literal["legacy", "modern"]
@@ -140,10 +141,8 @@ class WireClient:
             close_within: Seconds between the end of stdin and the kill.
             leaves_nothing: Whether to assert that no descendant outlives the process.
         """
-        process = await anyio.open_process(
-            list(command), stdin=PIPE, stdout=PIPE, stderr=PIPE, env={**os.environ, **(env or {})}, cwd=cwd,
-            start_new_session=True,
-        )  # fmt: skip
+        whole_env = {**os.environ, **(env or {})}
+        process = await open_process(command, env=whole_env, cwd=cwd, start_new_session=True)
         client = cls(process, era, capabilities or {}, client_info or {"name": "wire-test", "version": "1.0"})
         client.patience = patience
         client.on_request.update(on_request or {})
@@ -453,7 +452,7 @@ def write_config(tmp_path: Path, toolboxes: Json) -> Path:
 
 
 def workbench(config: Path | str) -> list[str]:
-    return [sys.executable, "-m", "mcp_workbench", "--config", str(config)]
+    return [*PROGRAM, "--config", str(config)]
 
 
 def text_of(result: Json) -> str:
