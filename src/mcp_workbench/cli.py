@@ -28,6 +28,8 @@ COMMANDS = {
     "init": "write a first workbench-config.json that works at once",
     "import": "take over the servers of Claude Desktop, Claude Code, Cursor and VS Code",
     "install": "put the workbench into a client's own config",
+    "login": "log in at a remote server",
+    "logout": "end a login at a remote server",
     "schema": "print the JSON Schema of the config file",
     "demo": "show everything once, with a built-in example server",
 }

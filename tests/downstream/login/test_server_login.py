@@ -14,11 +14,13 @@ import httpx2
 import pytest
 
 from authority import Authority, authority, visit
+from mcp_workbench.config.servers import RemoteServer
 from mcp_workbench.downstream.transports.authorization import LoginNeeded
 from mcp_workbench.downstream.transports.login.problems import LoginFailed, Unreachable
 from mcp_workbench.downstream.transports.login.record import Record
 from mcp_workbench.downstream.transports.login.server_login import ServerLogin
-from mcp_workbench.downstream.transports.login.target import Target
+from mcp_workbench.downstream.transports.login.target import Target, target_of
+from remote_wire import talking
 from wire import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -431,3 +433,22 @@ async def test_an_answer_of_another_issuer_is_refused() -> None:
         with pytest.raises(LoginFailed, match="does not come from"):
             await pending.wait()
         assert at.count("/token") == 0
+
+
+async def test_a_refused_login_is_renewed_where_the_entry_has_headers_of_its_own_too() -> None:
+    async with authority() as at:
+        login = await logged_in(at)
+        at.provider.revoke_access()
+        async with talking(at.resource, headers={"X-Tenant": "blue"}, authorization=login) as talk:
+            await talk.greet()
+            result = await talk.call("echo", {"text": "hello"})
+        assert result["content"][0]["text"] == "hello"
+        assert (at.refreshes, at.provider.visits) == (1, 1)
+
+
+async def test_what_an_entry_names_in_its_address_or_headers_is_no_login() -> None:
+    for entry in (
+        {"url": "https://me:pass@a.example/mcp"},
+        {"url": "https://a.example", "headers": {"AUTHORIZATION": "x"}},
+    ):
+        assert target_of("dev", "guarded", RemoteServer.model_validate(entry)) is None

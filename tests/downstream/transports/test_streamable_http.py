@@ -1,5 +1,6 @@
 """Streamable HTTP on the wire: what is sent in both eras, what is passed on, and how every failure is told."""
 
+import gzip
 import json
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from mcp_workbench.downstream.transports.transport import NoResponse
 from remote_wire import Talk, talking
 from servers.web_server import Asked, Handler, Reply, WebServer, mcp, web_server
-from wire import LEGACY_VERSION, MODERN_VERSION, Era, eventually
+from wire import LEGACY_VERSION, MODERN_VERSION, PATIENCE, Era, eventually
 
 pytestmark = pytest.mark.anyio
 
@@ -573,3 +574,46 @@ async def test_senders_wait_while_very_many_calls_are_under_way() -> None:
 async def every(talk: Talk, calls: list[int]) -> None:
     for number in calls:
         assert isinstance(await talk.outcome(number), dict)
+
+
+async def test_a_refusal_whose_body_never_ends_is_known_by_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcp_workbench.downstream.transports.http_connections._BEGINNING", 0.1)
+
+    async def dripping(asked: Asked, reply: Reply) -> None:
+        await reply.raw(b"HTTP/1.1 503 No\r\ncontent-length: 100\r\n\r\ntoo much")
+        await reply.gone()
+
+    async with web_server(mcp(dripping)) as server, talking(server.url) as talk:
+        await talk.greet()
+        assert await talk.reason("tools/list") == "503 Service Unavailable: too much"
+
+
+async def test_what_a_server_never_takes_notice_of_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcp_workbench.downstream.transports.streamable_http._TELLING", 0.1)
+
+    async def deaf(asked: Asked, reply: Reply) -> None:
+        if asked.rpc == "notifications/roots/list_changed":
+            await reply.gone()
+        else:
+            await mcp(answer_later)(asked, reply)
+
+    async def answer_later(asked: Asked, reply: Reply) -> None:
+        await reply.result({})
+
+    async with web_server(deaf) as server, talking(server.url) as talk:
+        await talk.greet()
+        talk.notify("notifications/roots/list_changed")
+        with anyio.fail_after(PATIENCE):
+            await eventually(lambda: any("took no notice of" in note for note in talk.transport.stderr_tail()))
+
+
+async def test_a_compressed_response_that_nobody_asked_for_is_not_unpacked() -> None:
+    async def bomb(asked: Asked, reply: Reply) -> None:
+        packed = gzip.compress(b" " * 50_000_000)
+        await reply.send(200, packed, content_type="application/json", content_encoding="gzip")
+
+    async with web_server(mcp(bomb)) as server, talking(server.url) as talk:
+        await talk.greet()
+        assert await talk.reason("tools/list") == (
+            "its response is compressed, although it was asked for one that is not"
+        )

@@ -79,7 +79,8 @@ class HttpClient:
         while True:
             credentials = await self._credentials()
             target = address or self.address
-            async with self._connections.exchange(method, target, {**headers, **credentials}, content) as response:
+            sent = {**headers, **self._headers, **credentials}
+            async with self._connections.exchange(method, target, sent, content) as response:
                 if not refused and await self._has_better(response, credentials):
                     refused = True
                 elif (following := self._following(method, target, response)) is not None:
@@ -99,11 +100,11 @@ class HttpClient:
 
     async def _credentials(self) -> Mapping[str, str]:
         if self._authorization is None:
-            return self._headers
-        more = await self._authorization.headers()
-        if more:
+            return {}
+        credentials = await self._authorization.headers()
+        if credentials:
             self._refuse_insecure()
-        return {**self._headers, **more}
+        return credentials
 
     def _refuse_insecure(self) -> None:
         if not self._may_be_insecure:

@@ -10,7 +10,7 @@ import socket
 import ssl
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import cast
 
 import anyio
@@ -31,6 +31,9 @@ _WRITE = 60.0
 _KEEP_IDLE = 4.0
 """Seconds that an unused connection is kept. Many servers close theirs after five, and a request that is sent at that
 very moment is lost, since nobody can tell whether it was taken."""
+
+_BEGINNING = 5.0
+"""Seconds for the body of a response whose status says enough."""
 
 _MAX_IDLE = 20
 
@@ -72,15 +75,13 @@ class Response:
         return b"".join(pieces)
 
     async def read_beginning(self, limit: int) -> bytes:
-        """The first bytes of the body, whatever follows and however it ends."""
+        """The first bytes of the body, whatever follows, however it ends and however slowly it comes."""
         pieces = bytearray()
-        try:
+        with anyio.move_on_after(_BEGINNING), suppress(HttpFailed):
             async for piece in self.body:
                 pieces += piece
                 if len(pieces) >= limit:
                     break
-        except HttpFailed:
-            pass
         return bytes(pieces[:limit])
 
 

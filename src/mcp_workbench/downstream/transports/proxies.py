@@ -30,13 +30,22 @@ def proxy_for(scheme: str, host: str) -> SplitResult | None:
     address = proxies.get(scheme) or proxies.get("all")
     if not address or is_loopback(host) or proxy_bypass(host):
         return None
-    proxy = urlsplit(address if "://" in address else f"http://{address}")
+    proxy = _parts(address if "://" in address else f"http://{address}")
     if proxy.scheme not in ("http", "https") or not proxy.hostname:
         raise TransportFailed(
             f"the environment names a proxy of the kind '{proxy.scheme}', and only http and https are supported; "
             f"put the server into NO_PROXY if it can be reached directly"
         )
     return proxy
+
+
+def _parts(address: str) -> SplitResult:
+    try:
+        parts = urlsplit(address)
+        _ = parts.port  # raises for what is no number
+    except ValueError:
+        raise TransportFailed("the environment names a proxy whose address cannot be read") from None
+    return parts
 
 
 def proxy_credentials(proxy: SplitResult) -> tuple[bytes, bytes] | None:

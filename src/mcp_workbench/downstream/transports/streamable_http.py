@@ -27,6 +27,9 @@ _AFTER_RESPONSE = 1.0
 _DELETE = 2.0
 """Seconds for a server to hear that its session is over."""
 
+_TELLING = 60.0
+"""Seconds for a server to take what it need not answer."""
+
 _RESUME_AFTER = 1.0
 _LONGEST_PAUSE = 30.0
 _MAX_FAILURES = 5
@@ -90,6 +93,12 @@ class StreamableHttp:
     # Messages that get no response.
 
     async def _tell(self, message: Mapping[str, Any]) -> None:
+        with anyio.move_on_after(_TELLING) as telling:
+            await self._tell_patiently(message)
+        if telling.cancelled_caught:
+            self._mailbox.note(f"(it took no notice of {message.get('method', 'an answer')} for {_TELLING:g} s)")
+
+    async def _tell_patiently(self, message: Mapping[str, Any]) -> None:
         async with self._client.request("POST", self._made.of(message), codec.encode(message)) as response:
             body = await response.read_beginning(_ERROR_BODY)
         if self._is_lost_session(response, body):
@@ -119,6 +128,8 @@ class StreamableHttp:
             if response.status in (202, 204) and not beginning:
                 raise HttpFailed("it took the request and said that it will not answer")
             raise HttpFailed(describe_page(response.headers, beginning, self._mailbox.redact))
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise HttpFailed("its response is compressed, although it was asked for one that is not")
         body = await response.read(self._max_message)
         if body is None:
             raise HttpFailed(self._too_large())

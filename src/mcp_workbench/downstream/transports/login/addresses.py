@@ -58,8 +58,11 @@ def host_of(url: str) -> str:
 
 
 def shortened(url: str) -> str:
-    """An address for messages: without its query and fragment, which may hold anything."""
-    return shown(url.partition("#")[0].partition("?")[0])[:200]
+    """An address for messages: without its user, query and fragment, which may hold anything."""
+    kept = url.partition("#")[0].partition("?")[0]
+    scheme, separator, rest = kept.partition("://")
+    host, slash, path = rest.partition("/")
+    return shown(f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}")[:200]
 
 
 def _parts(url: str) -> SplitResult:

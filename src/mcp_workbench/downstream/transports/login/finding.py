@@ -1,5 +1,8 @@
 """Finding out where and for what to log in, for a server that was or was not asked before."""
 
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+
 from mcp.client.auth.utils import union_scopes
 
 from mcp_workbench.downstream.transports.login.addresses import Allowed, host_of, shortened
@@ -15,10 +18,36 @@ _PROBE = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
 _ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
-async def challenge_of(web: Web, target: Target) -> Challenge:
-    """What the server says to somebody who is not logged in."""
+@dataclass(frozen=True)
+class Reception:
+    """What a server says to somebody who is not logged in."""
+
+    status: int
+    challenge: Challenge
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether it wants a login, or other credentials."""
+        return self.status in (401, 403)
+
+
+async def reception_of(web: Web, target: Target) -> Reception:
+    """Ask a server for something without a login.
+
+    Raises:
+        LoginFailed: It cannot be asked, or must not be: the headers of its entry would go to others too.
+    """
+    Allowed(target.url, insecure=target.allow_insecure).check(_without_user(target.url), "the server's address")
     answer = await web.post_json(target.url, _PROBE, {**target.headers, **_ACCEPT})
-    return parse(answer.headers.get("WWW-Authenticate") if answer.status in (401, 403) else None)
+    if answer.status in (404, 405):  # as of a server that speaks the older transport, where the stream comes first
+        answer = await web.get(target.url, {**target.headers, **_ACCEPT})
+    refused = answer.status in (401, 403)
+    return Reception(answer.status, parse(answer.headers.get("WWW-Authenticate") if refused else None))
+
+
+def _without_user(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 async def find(web: Web, target: Target, challenge: Challenge, *, guess: bool = True) -> Discovery:

@@ -13,25 +13,27 @@ from urllib.parse import urlsplit
 
 import anyio
 
+from mcp_workbench.downstream.transports.login.addresses import host_of
 from mcp_workbench.downstream.transports.login.callback import Callback, PortTaken
 from mcp_workbench.downstream.transports.login.code_request import CodeRequest, NotOurs, code_request
 from mcp_workbench.downstream.transports.login.discovery import Discovery
 from mcp_workbench.downstream.transports.login.file_lock import LockBusy
 from mcp_workbench.downstream.transports.login.finding import (
-    challenge_of,
+    Reception,
     check_issuer,
     check_pkce,
     find,
+    reception_of,
     scopes_for,
 )
 from mcp_workbench.downstream.transports.login.identity import who
-from mcp_workbench.downstream.transports.login.problems import LoginFailed
+from mcp_workbench.downstream.transports.login.problems import LoginFailed, NoLoginOffered
 from mcp_workbench.downstream.transports.login.record import Client, Record
 from mcp_workbench.downstream.transports.login.registration import named_client, register
 from mcp_workbench.downstream.transports.login.store import StoredLogin
 from mcp_workbench.downstream.transports.login.target import Target
 from mcp_workbench.downstream.transports.login.tokens import request_tokens
-from mcp_workbench.downstream.transports.login.web import web
+from mcp_workbench.downstream.transports.login.web import Web, web
 
 _MINUTES = 10
 
@@ -151,8 +153,9 @@ async def begin(target: Target, stored: StoredLogin, learn: Learn, *, register_a
     """
     record = stored.read()
     async with web() as connection:
-        challenge = await challenge_of(connection, target)
-        discovery = await find(connection, target, challenge)
+        reception = await reception_of(connection, target)
+        challenge = reception.challenge
+        discovery = await _found(connection, target, reception)
         check_issuer(target, discovery, record)
         check_pkce(target, discovery)
         scopes = scopes_for(target, challenge, discovery, record)
@@ -170,6 +173,17 @@ async def begin(target: Target, stored: StoredLogin, learn: Learn, *, register_a
             callback.close()
             raise
     return PendingLogin(request, discovery, client, callback, stored, learn)
+
+
+async def _found(connection: Web, target: Target, reception: Reception) -> Discovery:
+    """Where to log in. Addresses are guessed only for a server that wants a login and does not say where."""
+    guess = reception.is_refusal or target.is_configured
+    try:
+        return await find(connection, target, reception.challenge, guess=guess)
+    except NoLoginOffered:
+        if reception.status < 300:
+            raise NoLoginOffered(f"{host_of(target.url)} lets everybody in, and publishes no login") from None
+        raise
 
 
 def record_of(discovery: Discovery, client: Client | None) -> Record:

@@ -5,7 +5,7 @@ from mcp_workbench.downstream.transports.login.discovery import AuthorizationSer
 from mcp_workbench.downstream.transports.login.problems import LoginFailed, NoLoginOffered
 from mcp_workbench.downstream.transports.login.record import Client
 from mcp_workbench.downstream.transports.login.target import Target
-from mcp_workbench.downstream.transports.login.tokens import rejection
+from mcp_workbench.downstream.transports.login.tokens import number, rejection
 from mcp_workbench.downstream.transports.login.web import Web
 
 _METHODS = ("none", "client_secret_basic", "client_secret_post")
@@ -35,20 +35,23 @@ async def register(web: Web, server: AuthorizationServer, redirect_uri: str, sco
     answer = await web.post_json(server.registration_endpoint, _request(server, redirect_uri, scopes))
     body = answer.json()
     if server.is_guessed and answer.status in (401, 403, 404, 405):
-        raise NoLoginOffered(f"{host_of(server.issuer)} offers no login")
+        raise NoLoginOffered(
+            f"{host_of(server.issuer)} wants credentials and publishes no login: it may want a token in the headers of "
+            "its entry in the config"
+        )
     if answer.status not in (200, 201):
         raise rejection(answer, "the registration", ())
     client_id = body.get("client_id") if body else None
     if body is None or not isinstance(client_id, str) or not client_id:
         raise LoginFailed(f"{host_of(server.registration_endpoint)} answered the registration without a client id")
-    secret, expiry = body.get("client_secret"), body.get("client_secret_expires_at")
+    secret, expiry = body.get("client_secret"), number(body.get("client_secret_expires_at"))
     return Client(
         client_id=client_id,
         client_secret=secret if isinstance(secret, str) and secret else None,
         auth_method=_assigned_method(server, body.get("token_endpoint_auth_method"), bool(secret)),
         redirect_uri=redirect_uri,
         scopes=scopes,
-        secret_expires_at=float(expiry) if isinstance(expiry, int | float) and secret else None,
+        secret_expires_at=expiry if secret else None,
     )
 
 

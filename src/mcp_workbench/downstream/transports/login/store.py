@@ -74,8 +74,9 @@ class StoredLogin:
         self._record = record
 
     def forget(self) -> None:
-        """Delete the file; the caller holds the lock."""
-        self._path.unlink(missing_ok=True)
+        """Delete the file, and what was put aside as damaged; the caller holds the lock."""
+        for path in (self._path, self._path.with_suffix(".damaged")):
+            path.unlink(missing_ok=True)
 
     def lock(self) -> AbstractAsyncContextManager[None]:
         """Keep other processes from changing this login.

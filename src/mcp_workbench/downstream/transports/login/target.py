@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
 
 from mcp_workbench.config.servers import RemoteServer
 from mcp_workbench.downstream.transports.login.record import Client
@@ -49,7 +50,7 @@ class Target:
 
 def target_of(toolbox: str, server: str, entry: RemoteServer) -> Target | None:
     """What the entry says of a login; None where it sends credentials of its own, and there is nothing to log in to."""
-    if any(name.lower() == "authorization" for name in entry.headers):
+    if any(name.lower() == "authorization" for name in entry.headers) or urlsplit(entry.url).username is not None:
         return None
     oauth = entry.oauth
     shared = Target(

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -55,7 +56,11 @@ async def request_tokens(
 async def revoke(web: Web, endpoint: str, client: Client, token: str, kind: str) -> bool:
     """Ask for a token to be made worthless (RFC 7009), and say whether that was agreed to."""
     form, headers = _authenticated(client, {"token": token, "token_type_hint": kind})
-    return (await web.post_form(endpoint, form, headers)).status == 200
+    answer = await web.post_form(endpoint, form, headers)
+    if answer.status == 400 and "client_secret" not in form:
+        # The SDK's servers (2.3) want the field, whatever the client authenticates with.
+        answer = await web.post_form(endpoint, {**form, "client_secret": client.client_secret or ""}, headers)
+    return answer.status == 200
 
 
 def rejection(answer: Answer, what: str, secrets: Iterable[str]) -> LoginFailed:
@@ -104,11 +109,17 @@ def _granted(answer: Answer, before: Tokens | None, asked: tuple[str, ...]) -> G
 
 
 def _expiry(seconds: object, now: float) -> float | None:
+    life = number(seconds)
+    return now + min(life, _LONGEST_LIFE) if life is not None and life > 0 else None
+
+
+def number(value: object) -> float | None:
+    """A number of JSON that makes sense as one, or a text that holds it; None for anything else."""
     try:
-        life = float(cast("float | str", seconds))
-    except (TypeError, ValueError):
+        found = float(cast("float | str", value))
+    except (TypeError, ValueError, OverflowError):
         return None
-    return now + min(life, _LONGEST_LIFE) if life > 0 else None
+    return found if math.isfinite(found) else None
 
 
 def _claims(id_token: object) -> dict[str, Any]:

@@ -11,16 +11,22 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import anyio
+import httpcore2
 import httpx2
 
 from mcp_workbench import __version__
+from mcp_workbench.downstream.transports.http_errors import describe_failure
 from mcp_workbench.downstream.transports.login.addresses import host_of, origin
 from mcp_workbench.downstream.transports.login.problems import LoginFailed, Unreachable
+from mcp_workbench.downstream.transports.tls import tls_context
 from mcp_workbench.hidden_characters import shown_in_line
 
 _SECONDS = 20.0
 _LARGEST = 512 * 1024
 _REDIRECTS = 5
+
+# No proxy leads to this machine, whatever the environment leaves out of NO_PROXY.
+_DIRECT: Mapping[str, None] = {"all://localhost": None, "all://127.0.0.1": None, "all://[::1]": None}
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ class Web:
         except TimeoutError:
             raise Unreachable(f"{host_of(url)} did not answer within {_SECONDS:g} s") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise Unreachable(f"{host_of(url)} cannot be reached: {_reason(error)}") from None
+            raise Unreachable(f"{host_of(url)} cannot be reached: {_reason(error, host_of(url))}") from None
         raise LoginFailed(f"{host_of(url)} redirects too often")
 
     async def _once(self, request: httpx2.Request) -> tuple[Answer, httpx2.Request | None]:
@@ -99,7 +105,12 @@ class Web:
 async def web() -> AsyncGenerator[Web]:
     """Connections for one login or one refresh; the system's certificates and proxies hold."""
     headers = {"User-Agent": f"mcp-workbench/{__version__}"}
-    async with httpx2.AsyncClient(timeout=httpx2.Timeout(_SECONDS), headers=headers) as client:
+    try:
+        certificates = tls_context()
+    except OSError as error:
+        raise LoginFailed(f"the certificates that the environment names cannot be read: {error.strerror}") from None
+    timeout = httpx2.Timeout(_SECONDS)
+    async with httpx2.AsyncClient(timeout=timeout, headers=headers, verify=certificates, mounts=_DIRECT) as client:
         yield Web(client)
 
 
@@ -112,8 +123,10 @@ def _stays(request: httpx2.Request, redirected: httpx2.Request) -> bool:
 
 
 async def _bounded(response: httpx2.Response) -> bytes:
+    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise LoginFailed(f"{response.request.url.host} sent something compressed, which was not asked for")
     body = bytearray()
-    async for chunk in response.aiter_bytes():
+    async for chunk in response.aiter_raw():  # never unpacked: a few bytes could become very many
         body += chunk
         if len(body) > _LARGEST:
             raise LoginFailed(
@@ -122,5 +135,8 @@ async def _bounded(response: httpx2.Response) -> bytes:
     return bytes(body)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, host: str) -> str:
+    cause = error.__cause__
+    if isinstance(cause, (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)):
+        return str(describe_failure(cause, host, None))
     return shown_in_line(str(error))[:200] or type(error).__name__
