@@ -18,6 +18,8 @@ SHARED = {
     "signals",
     "directories",
     "hidden_characters",
+    "private_files",
+    "file_lock",
 }
 """What every package may use, and what uses no package."""
 

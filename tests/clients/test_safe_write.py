@@ -13,8 +13,8 @@ from typing import NoReturn
 import pytest
 
 from mcp_workbench.clients import safe_write
-from mcp_workbench.clients.file_lock import FileBusy, locked
 from mcp_workbench.clients.safe_write import FileProblem, read_text, remove_file, replace_text, write_private
+from mcp_workbench.file_lock import FileBusy, locked
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX's files and signals")
 as_root = pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="only root can give files away")

@@ -12,7 +12,6 @@ from typing import cast
 from rich.console import Console
 from rich.markup import escape
 
-from mcp_workbench.clients.file_lock import locked
 from mcp_workbench.clients.json_edit import set_value
 from mcp_workbench.clients.locations import CLIENTS, Machine
 from mcp_workbench.clients.preview import preview
@@ -25,6 +24,7 @@ from mcp_workbench.commands.terminal import console
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.loading import config_path, parse_config
 from mcp_workbench.errors import WorkbenchError
+from mcp_workbench.file_lock import locked
 
 _EMPTY = '{\n  "toolboxes": {}\n}\n'
 

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from mcp_workbench.clients.entries import is_workbench
-from mcp_workbench.clients.file_lock import locked
 from mcp_workbench.clients.json_edit import UnsafeEdit, set_value
 from mcp_workbench.clients.jsonc import NotJson, parse
 from mcp_workbench.clients.locations import CLIENTS, Client, locations
@@ -24,6 +23,7 @@ from mcp_workbench.commands.terminal import console
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.loading import LoadedConfig, config_path, load_config
 from mcp_workbench.errors import WorkbenchError
+from mcp_workbench.file_lock import locked
 
 _DEFAULT_NAME = "workbench"
 _ALWAYS_PASSED = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "APPDATA", "TEMP", "USERPROFILE"})

@@ -4,16 +4,13 @@ A file is replaced whole or not at all. A damaged one is put aside under another
 counts as no login. Whoever changes a file holds its lock; whoever only reads needs none, since a file is always whole.
 """
 
-import contextlib
 import hashlib
 import logging
-import os
-import tempfile
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from mcp_workbench import directories
+from mcp_workbench import directories, private_files
 from mcp_workbench.downstream.transports.login.file_lock import locked
 from mcp_workbench.downstream.transports.login.record import Record, from_json, to_json
 
@@ -29,7 +26,7 @@ class StoredLogin:
     def __init__(self, url: str, client_id: str | None = None, account: str | None = None) -> None:
         self._directory = directories.data_dir() / "logins"
         self._path = self._directory / f"{_key(url, client_id, account)}.json"
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: private_files.Signature | None = None
         self._record: Record | None = None
 
     @property
@@ -40,11 +37,12 @@ class StoredLogin:
     def read(self) -> Record | None:
         """The login as it stands on disk now; None where there is none, or none that can be read."""
         try:
-            status = self._path.stat()
-            signature = (status.st_mtime_ns, status.st_size, status.st_ino)
-            if signature != self._seen:
-                self._record = self._parsed(status.st_size)
-                self._seen = signature
+            signature = private_files.signature(self._path)
+            if signature is None:
+                self._record = None
+            elif signature != self._seen:
+                self._record = self._parsed()
+            self._seen = signature
         except OSError as error:
             if not isinstance(error, FileNotFoundError):
                 _log.warning("the login in %s cannot be read: %s", self._path, error.strerror)
@@ -57,17 +55,7 @@ class StoredLogin:
         Raises:
             OSError: It cannot be written; what was there before still is.
         """
-        self._make_directory()
-        descriptor, name = tempfile.mkstemp(prefix=f".{self._path.stem[:16]}.", suffix=".tmp", dir=self._directory)
-        try:
-            with os.fdopen(descriptor, "wb") as file:  # mkstemp makes it 0600
-                file.write(to_json(record))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, self._path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        private_files.write_bytes(self._path, to_json(record))
 
     def keep(self, record: Record) -> None:
         """Go on with a login that could not be written, until the file changes."""
@@ -85,22 +73,16 @@ class StoredLogin:
             LockBusy: Another process keeps it for too long.
             OSError: The directory cannot be written.
         """
-        self._make_directory()
+        private_files.make_directory(self._directory)
         return locked(self._path.with_suffix(".lock"), patience=_LOCK_PATIENCE)
 
-    def _parsed(self, size: int) -> Record | None:
-        record = from_json(self._path.read_bytes()) if size <= _LARGEST else None
+    def _parsed(self) -> Record | None:
+        content = private_files.read_bytes(self._path, _LARGEST)
+        record = from_json(content) if content is not None else None
         if record is None:
-            aside = self._path.with_suffix(".damaged")
-            with contextlib.suppress(OSError):
-                os.replace(self._path, aside)
+            aside = private_files.put_aside(self._path)
             _log.warning("a login could not be read and was put aside as %s: log in again", aside)
         return record
-
-    def _make_directory(self) -> None:
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.suppress(OSError):
-            self._directory.chmod(0o700)
 
 
 def _key(url: str, client_id: str | None, account: str | None) -> str:

@@ -1,7 +1,7 @@
 """A lock on a file that is about to be changed, held against other workbenches of the same machine.
 
 On POSIX the lock is on the file's directory, so nothing is left behind and a file that does not exist yet can be locked
-too. Other programs know nothing of it: against those, `safe_write` compares the file just before it replaces it.
+too. Other programs know nothing of it: against those, `clients/safe_write` compares a file just before it replaces it.
 """
 
 import contextlib
