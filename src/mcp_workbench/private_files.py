@@ -26,7 +26,7 @@ def signature(path: Path) -> Signature | None:
     """
     try:
         status = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
 
