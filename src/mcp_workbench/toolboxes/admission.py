@@ -97,7 +97,13 @@ class Admission:
             return []
         return [_sentence(self._toolbox, self._server, changed, new, hidden=self.policy.on_change == "block")]
 
-    def waiting(self) -> Verdict:
+    @property
+    def identity(self) -> str:
+        """What starts the server, as the key of what is kept of it."""
+        return self._sightings.identity
+
+    @property
+    def verdict(self) -> Verdict:
         """What of the tools that were listed last nobody has accepted, whether or not it is offered."""
         return self._verdict
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from mcp_workbench import directories, private_files
 from mcp_workbench.downstream.tool_list import ToolList
+from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.toolboxes.masking import without_secrets
@@ -48,8 +49,8 @@ class Catalog:
 
     def read(self, identity: str) -> ToolList | None:
         """The tools that a server listed last; None when it was never seen, or its file cannot be read."""
-        path = self._path(identity)
         try:
+            path = self._path(identity)
             signature = private_files.signature(path)
             if signature is None:
                 return None
@@ -57,23 +58,23 @@ class Catalog:
             if known is None or known[0] != signature:
                 known = self._read[identity] = signature, _read_file(path)
             return known[1]
-        except OSError as error:
-            logger.warning("the catalog's file %s cannot be read: %s", path, error.strerror)
+        except (OSError, WorkbenchError) as error:
+            logger.warning("the catalog cannot be read: %s", error)
             return None
 
     def write(self, identity: str, tools: Sequence[Mapping[str, Any]], redact: Callable[[str], str]) -> None:
         """Remember what a server has just listed; what cannot be written is noted in the log, and not found later."""
-        path = self._path(identity)
         content = _content(tools, redact)
         try:
+            path = self._path(identity)
             if len(content) > LARGEST:
                 path.unlink(missing_ok=True)
                 logger.warning("tools of %s bytes are too many for the catalog: they cannot be searched", len(content))
             elif not _holds(path, content):
                 private_files.write_bytes(path, content, durable=False)
                 self._prune()
-        except OSError as error:
-            logger.warning("the catalog's file %s cannot be written: %s", path, error.strerror)
+        except (OSError, WorkbenchError) as error:
+            logger.warning("the catalog cannot be written: %s", error)
 
     def _path(self, identity: str) -> Path:
         digest = hashlib.sha256(identity.encode(errors="backslashreplace")).hexdigest()

@@ -7,9 +7,10 @@ Until that is done, and where nothing can be written at all, what was seen first
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from mcp_workbench.downstream.tool_list import ToolList
-from mcp_workbench.file_lock import FileBusy
+from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.toolboxes.background import Background
 from mcp_workbench.toolboxes.trust import Pins, Record, first_sight, pins
 from mcp_workbench.toolboxes.trust_records import TrustRecords
@@ -35,14 +36,14 @@ class Sightings:
 
     def __init__(
         self,
-        identity: str,
+        identity: Callable[[], str],
         place: str,
         *,
         records: TrustRecords,
         background: Background,
         redact: Callable[[str], str],
     ) -> None:
-        self._identity = identity
+        self._name_server = identity
         self._place = place
         self._records = records
         self._background = background
@@ -52,12 +53,17 @@ class Sightings:
         self._asked: Record | None = None
         self._placed = False
 
+    @cached_property
+    def identity(self) -> str:
+        """What starts the server, as the key of what is kept of it."""
+        return self._name_server()
+
     def judge(self, tools: ToolList) -> Verdict:
         """What differs of the tools that the server has listed. They count as seen from now on."""
         seen = self._pins(tools)
         if not seen:
             return Verdict()
-        record = self._records.read(self._identity) or self._first
+        record = self._records.read(self.identity) or self._first
         if record is None:
             record = self._first = self._begin(seen)
         self._note(record, seen)
@@ -65,7 +71,7 @@ class Sightings:
 
     def look_up(self, tools: ToolList) -> Verdict:
         """What differs of tools that were listed some time ago; nothing counts as seen."""
-        record = self._records.read(self._identity) or self._first or self._records.inherited(self._place)
+        record = self._records.read(self.identity) or self._first or self._records.inherited(self._place)
         return Verdict() if record is None else _verdict(record, self._pins(tools))
 
     def _pins(self, tools: ToolList) -> Pins:
@@ -92,14 +98,14 @@ class Sightings:
 
     def _write(self, first: Record, seen: Pins) -> None:
         try:
-            self._records.change(self._identity, lambda found: (found or first).having_seen(seen))
-        except (OSError, FileBusy) as error:
+            self._records.change(self.identity, lambda found: (found or first).having_seen(seen))
+        except (OSError, WorkbenchError) as error:
             logger.warning("what was seen of a server's tools could not be recorded: %s", error)
 
     def _take_place(self) -> None:
         try:
-            self._records.settle_at(self._place, self._identity)
-        except OSError as error:
+            self._records.settle_at(self._place, self.identity)
+        except (OSError, WorkbenchError) as error:
             logger.warning("where a server was seen could not be recorded: %s", error)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mcp_workbench import directories, private_files
+from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.file_lock import locked
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
@@ -40,7 +41,10 @@ class TrustRecords:
 
     def read(self, identity: str) -> Record | None:
         """What is recorded of a server; None when it was never seen, an empty record when that cannot be read."""
-        path = self._file(identity)
+        try:
+            path = self._file(identity)
+        except WorkbenchError:  # no home directory: there can be no record
+            return None
         try:
             return self._readable(path)
         except OSError as error:
@@ -54,7 +58,7 @@ class TrustRecords:
 
         Raises:
             OSError: It cannot be read or written; it is as it was.
-            FileBusy: Another workbench has been changing records for too long.
+            WorkbenchError: Another workbench has been changing records for too long, or there is nowhere to keep them.
         """
         path = self._file(identity)
         private_files.make_directory(path.parent)
@@ -68,7 +72,7 @@ class TrustRecords:
 
     def at(self, place: str) -> str | None:
         """Which server, by the name of its file, was last seen at a place of a config."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, WorkbenchError):
             content = private_files.read_bytes(self._pointer(place), _LARGEST_POINTER)
             return content.decode(errors="replace").strip() if content else None
         return None
@@ -88,6 +92,7 @@ class TrustRecords:
 
         Raises:
             OSError: It cannot be written.
+            WorkbenchError: There is nowhere to keep it.
         """
         name = _hash(identity)
         if self.at(place) != name:
