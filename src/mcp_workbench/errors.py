@@ -4,19 +4,35 @@
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 
 class WorkbenchError(Exception):
     """Base of every error the workbench raises on purpose."""
 
 
-class ConfigError(WorkbenchError):
-    """A config file that cannot be used, with everything that is wrong in it."""
+class PlacedProblem(NamedTuple):
+    """Something wrong in a config, and where: a file, or a line and column of one."""
 
-    def __init__(self, source: str, problems: Sequence[str]) -> None:
+    place: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.sentence}"
+
+
+class ConfigError(WorkbenchError):
+    """A config that cannot be used, with everything that is wrong in it."""
+
+    def __init__(self, source: str, problems: Sequence[PlacedProblem]) -> None:
         self.source = source
-        self.problems = tuple(problems)
-        super().__init__(_report(source, self.problems))
+        self.placed = tuple(dict.fromkeys(problems))
+        super().__init__(_report(source, self.placed))
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, without the places."""
+        return tuple(problem.sentence for problem in self.placed)
 
 
 class InvalidParameters(WorkbenchError):
@@ -69,8 +85,7 @@ class CallFailed(WorkbenchError):
         super().__init__(f"Error executing tool '{tool}' in server '{server}' (toolbox '{toolbox}'): {reason}")
 
 
-def _report(source: str, problems: Sequence[str]) -> str:
+def _report(source: str, problems: Sequence[PlacedProblem]) -> str:
     if len(problems) == 1:
-        return f"{source}: {problems[0]}"
-    lines = "\n".join(f"  - {problem}" for problem in problems)
-    return f"{source}: {len(problems)} problems\n{lines}"
+        return str(problems[0])
+    return "\n".join([f"{source}: {len(problems)} problems", *(f"  {problem}" for problem in problems)])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from mcp_workbench.clients.entries import is_workbench
 from mcp_workbench.clients.json_edit import UnsafeEdit, set_value
-from mcp_workbench.clients.jsonc import NotJson, parse
 from mcp_workbench.clients.locations import CLIENTS, Machine, locations
 from mcp_workbench.clients.preview import preview
 from mcp_workbench.clients.reading import ClientFile, client_files, installed_location, matching, named_file
@@ -18,6 +17,7 @@ from mcp_workbench.clients.safe_write import FileProblem
 from mcp_workbench.clients.secrets import is_secret, looks_secret, mask
 from mcp_workbench.clients.variables import Context, Translator, escaped
 from mcp_workbench.config.document import Json
+from mcp_workbench.config.json_text import parse
 from mcp_workbench.config.variables import expand
 
 LINUX = Machine("linux", {}, PurePosixPath("/home/me"), PurePosixPath("/work/app"))
@@ -100,37 +100,6 @@ JSON_VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=10,
 )
-
-
-class TestJsonWithComments:
-    def test_comments_trailing_commas_and_a_byte_order_mark_are_read(self) -> None:
-        text = '\ufeff// first\n{"a": [1, 2.50, /* in */ true,], // end\n "b": {"c": "//no comment",},\n}\n// last'
-        assert parse(text).value == {"a": [1, 2.5, True], "b": {"c": "//no comment"}}
-
-    @given(JSON_VALUES, st.sampled_from([None, 2, "\t"]))
-    def test_plain_json_is_read_as_the_standard_library_reads_it(self, value: Json, indent: int | str | None) -> None:
-        assert parse(json.dumps(value, indent=indent)).value == value
-
-    @pytest.mark.parametrize(
-        ("text", "problem"),
-        [
-            ("", "the text ends too early"),
-            ("{", "a key in double quotes was expected"),
-            ('{"a": 1', "a comma or } was expected"),
-            ('{"a" 1}', "a colon was expected"),
-            ("{'a': 1}", "a key in double quotes was expected"),
-            ('{"a": nope}', "a value was expected (line 1, column 7)"),
-            ('{"a": 1}\n  x', "there is more text after the end of the JSON (line 2, column 3)"),
-            ('{"a": 1, "a": 2}', 'the key "a" is there twice'),
-            ('{"a": "\\q"}', "this is not a JSON value"),
-            ("[" * 100_000, "nested too deeply"),
-            ('{"a": 1 /* never closed }', "a comma or } was expected"),
-        ],
-    )
-    def test_what_is_not_json_is_said_to_be_so_with_its_place(self, text: str, problem: str) -> None:
-        with pytest.raises(NotJson) as caught:
-            parse(text)
-        assert problem in str(caught.value)
 
 
 def _is_blocked(document: Json, path: list[str]) -> bool:

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from mcp_workbench.clients.jsonc import parse
 from mcp_workbench.commands import install
+from mcp_workbench.config.json_text import parse
 from mcp_workbench.errors import ConfigError, WorkbenchError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the homes of these tests are laid out as on Linux")

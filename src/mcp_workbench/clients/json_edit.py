@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from mcp_workbench.clients.jsonc import Node, NotJson, parse, skip_gap
+from mcp_workbench.config.json_text import Node, NotJson, parse, skip_gap
 from mcp_workbench.errors import WorkbenchError
 
 

@@ -3,8 +3,8 @@
 import difflib
 from pathlib import Path
 
-from mcp_workbench.clients.jsonc import parse
 from mcp_workbench.clients.secrets import mask
+from mcp_workbench.config.json_text import parse
 
 
 def preview(before: str, after: str, path: Path) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import cast
 
-from mcp_workbench.clients.jsonc import NotJson, parse
 from mcp_workbench.clients.locations import CLIENTS, Client, Location, Machine, locations
 from mcp_workbench.clients.safe_write import FileProblem, read_text
 from mcp_workbench.config.document import Json
+from mcp_workbench.config.json_text import NotJson, parse
 
 
 @dataclass(frozen=True)

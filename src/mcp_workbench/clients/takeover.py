@@ -12,10 +12,10 @@ from typing import Literal, cast
 
 from mcp_workbench.clients.comparison import Comparison, launch, slot_text
 from mcp_workbench.clients.entries import Entry, NotTakenOver, is_workbench, make_entry
-from mcp_workbench.clients.jsonc import parse
 from mcp_workbench.clients.reading import FoundServer
 from mcp_workbench.clients.variables import escaped, variable_name
 from mcp_workbench.config.document import Json
+from mcp_workbench.config.json_text import parse
 from mcp_workbench.config.loading import parse_config
 from mcp_workbench.errors import ConfigError
 

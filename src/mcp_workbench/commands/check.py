@@ -48,4 +48,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rejection(error: ConfigError) -> dict[str, Any]:
-    return {"config": error.source, "ok": False, "problems": error.problems, "notes": [], "servers": []}
+    return {
+        "config": error.source,
+        "ok": False,
+        "problems": [str(problem) for problem in error.placed],
+        "notes": [],
+        "servers": [],
+    }

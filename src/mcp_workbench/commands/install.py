@@ -14,13 +14,13 @@ from rich.markup import escape
 
 from mcp_workbench.clients.entries import is_workbench
 from mcp_workbench.clients.json_edit import UnsafeEdit, set_value
-from mcp_workbench.clients.jsonc import NotJson, parse
 from mcp_workbench.clients.locations import CLIENTS, Client, locations
 from mcp_workbench.clients.preview import preview
 from mcp_workbench.clients.reading import installed_location, this_machine
 from mcp_workbench.clients.safe_write import read_text, replace_text
 from mcp_workbench.commands.terminal import console
 from mcp_workbench.config.document import Json
+from mcp_workbench.config.json_text import NotJson, parse
 from mcp_workbench.config.loading import LoadedConfig, config_path, load_config
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.file_lock import locked

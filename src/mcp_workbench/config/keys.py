@@ -116,15 +116,15 @@ class Selection:
         if key in _FOREIGN_KEYS or key in known:
             return None
         if key == "mcpServers":
-            self._fail((*path, key), _OUTSIDE)
+            self._fail((*path, key), _OUTSIDE, at_key=True)
             return key
         meant = _near(key, known)
         if meant:
-            self._fail((*path, key), f"unknown key; did you mean '{meant}'?")
+            self._fail((*path, key), f"unknown key; did you mean '{meant}'?", at_key=True)
         return meant
 
-    def _fail(self, path: JsonPath, sentence: str) -> None:
-        self.problems.append(Problem(self.in_source(path), sentence))
+    def _fail(self, path: JsonPath, sentence: str, *, at_key: bool = False) -> None:
+        self.problems.append(Problem(self.in_source(path), sentence, at_key))
 
 
 def _is_comment(key: str) -> bool:

@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from mcp_workbench.config.document import Json, JsonPath, Problem, UnreadableDocument, parse_document, show_path
+from mcp_workbench.config.document import Document, Json, JsonPath, NotJson, Problem, read_document, show_path
 from mcp_workbench.config.keys import Selection
 from mcp_workbench.config.models import RemoteServer, ServerConfig, WorkbenchConfig
 from mcp_workbench.config.variables import Expansion, Use, expand
-from mcp_workbench.errors import ConfigError
+from mcp_workbench.errors import ConfigError, PlacedProblem
 
 _DEFAULT_PATH = "workbench-config.json"
 _MISSING = "there is no such file; write a first one with `mcp-workbench init`, or name yours with --config"
@@ -55,6 +55,8 @@ class LoadedConfig:
     secrets: frozenset[str] = field(repr=False)
     disabled: tuple[tuple[str, str], ...] = ()
     """Toolbox and name of each server that is left out, as the file spells them."""
+    unavailable: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """Why a server cannot be started, by toolbox and server: a variable is not set, for example."""
 
 
 def config_path(option: str | None, environ: Mapping[str, str]) -> Path:
@@ -79,14 +81,13 @@ def parse_config(text: str | bytes, source: str, environ: Mapping[str, str]) -> 
         ConfigError: with every problem of the text.
     """
     try:
-        document, defects = parse_document(text)
-        if not isinstance(document, dict):
-            raise UnreadableDocument('the document must be a JSON object with the key "toolboxes"')
-        return _interpret(document, defects, source, environ)
-    except UnreadableDocument as error:
-        raise ConfigError(source, [str(error)]) from None
-    except RecursionError:
-        raise ConfigError(source, ["the document is nested too deeply"]) from None
+        document = read_document(text)
+    except NotJson as error:
+        raise ConfigError(source, [PlacedProblem(f"{source}:{error.line}:{error.column}", error.problem)]) from None
+    if not isinstance(document.value, dict):
+        sentence = 'the document must be a JSON object with the key "toolboxes"'
+        raise ConfigError(source, [PlacedProblem(f"{source}:1:1", sentence)])
+    return _interpret(document, document.value, source, environ)
 
 
 def _read(path: Path) -> bytes:
@@ -98,30 +99,28 @@ def _read(path: Path) -> bytes:
         problem = "this is a directory; name a file" if os.path.isdir(path) else _unreadable(error)
     except ValueError:
         problem = "this is not the name of a file"
-    raise ConfigError(str(path), [problem])
+    raise ConfigError(str(path), [PlacedProblem(str(path), problem)])
 
 
 def _unreadable(error: OSError) -> str:
     return f"cannot be read ({error.strerror}); allow yourself to read it, or name another file with --config"
 
 
-def _interpret(
-    document: dict[str, Json], defects: Iterable[Problem], source: str, environ: Mapping[str, str]
-) -> LoadedConfig:
+def _interpret(document: Document, root: dict[str, Json], source: str, environ: Mapping[str, str]) -> LoadedConfig:
     written = Selection()
-    used = written.used(document)
+    used = written.used(root)
     expansion = expand(used, environ)
     # A second time, for the keys that are known only now; what the first one has taken out cannot be reported again.
     expanded = Selection(expansion.in_source)
     value = expanded.used(expansion.value) if isinstance(expansion.value, dict) else {}
     config, invalid = _validate(value, expansion.in_source)
 
-    causes = [*defects, *written.problems, *expansion.problems]
+    causes = [*document.defects, *written.problems, *expansion.problems]
     reported = {problem.path for problem in causes}
     problems = [*causes, *(problem for problem in (*expanded.problems, *invalid) if problem.path not in reported)]
     if config is None or problems:
-        ordered = sorted(problems, key=lambda problem: _position(document, problem.path))
-        raise ConfigError(source, list(dict.fromkeys(map(str, ordered))))
+        ordered = sorted(problems, key=document.order)
+        raise ConfigError(source, [_placed(document, source, problem) for problem in ordered])
     notes = (*_deprecations(config), *map(str, written.notes), *map(str, expanded.notes), *_exposed(config))
     _remember_spellings(config, used, expansion)
     disabled = tuple((str(toolbox), str(server)) for _, toolbox, _, server in written.disabled)
@@ -133,7 +132,11 @@ def _validate(value: dict[str, Json], in_source: _InSource) -> tuple[WorkbenchCo
         return WorkbenchConfig.model_validate(value), []
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
-        return None, [Problem(in_source(_place(detail)), _sentence(detail)) for detail in details]
+        return None, [_problem(detail, in_source) for detail in details]
+
+
+def _problem(detail: ErrorDetails, in_source: _InSource) -> Problem:
+    return Problem(in_source(_place(detail)), _sentence(detail), at_key=detail["loc"][-1:] == ("[key]",))
 
 
 def _place(detail: ErrorDetails) -> JsonPath:
@@ -153,20 +156,9 @@ def _sentence(detail: ErrorDetails) -> str:
     return _SENTENCES.get(detail["type"], detail["msg"])
 
 
-def _position(document: Json, path: JsonPath) -> tuple[int, ...]:
-    """A sort key that puts problems in the order of the file; what is missing comes last in its object."""
-    position: list[int] = []
-    value = document
-    for step in path:
-        children: list[tuple[str | int, Json]] = []
-        if isinstance(value, dict):
-            children = list(value.items())
-        elif isinstance(value, list):
-            children = list(enumerate(value))
-        index = next((index for index, (key, _) in enumerate(children) if key == step), len(children))
-        position.append(index)
-        value = children[index][1] if index < len(children) else None
-    return tuple(position)
+def _placed(document: Document, source: str, problem: Problem) -> PlacedProblem:
+    line, column = document.place(problem)
+    return PlacedProblem(f"{source}:{line}:{column}", str(problem))
 
 
 def _deprecations(config: WorkbenchConfig) -> Iterable[str]:
