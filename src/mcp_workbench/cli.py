@@ -26,7 +26,7 @@ COMMANDS = {
     "list": "show the toolboxes and servers, or the tools of one toolbox",
     "call": "call one tool and show its result",
     "init": "write a first workbench-config.json that works at once",
-    "import": "take over the servers of Claude Desktop, Claude Code, Cursor and VS Code",
+    "import": "take over the servers that your other clients have",
     "install": "put the workbench into a client's own config",
     "login": "log in at a remote server",
     "logout": "end a login at a remote server",

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from mcp_workbench.clients.entries import is_workbench
 from mcp_workbench.clients.json_edit import UnsafeEdit, set_value
 from mcp_workbench.clients.locations import CLIENTS, Machine, locations
-from mcp_workbench.clients.preview import preview
+from mcp_workbench.clients.preview import mask, preview
 from mcp_workbench.clients.reading import ClientFile, client_files, installed_location, matching, named_file
 from mcp_workbench.clients.safe_write import FileProblem
-from mcp_workbench.clients.secrets import is_secret, looks_secret, mask
+from mcp_workbench.clients.secrets import is_secret, looks_secret
 from mcp_workbench.clients.variables import Context, Translator, escaped
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.json_text import parse
@@ -42,6 +42,8 @@ class TestLocations:
         assert paths("vscode", LINUX) == [
             "/home/me/.config/Code/User/mcp.json",
             "/home/me/.config/Code - Insiders/User/mcp.json",
+            "/home/me/.config/Code/User/profiles/*/mcp.json",
+            "/home/me/.config/Code - Insiders/User/profiles/*/mcp.json",
             "/work/app/.vscode/mcp.json",
         ]
 
@@ -292,7 +294,10 @@ class TestVariables:
 
     def test_what_has_to_be_set_is_remembered_with_where_it_comes_from(self) -> None:
         _, translator = translated("${input:token} ${env:A} ${B:-x}")
-        assert translator.needed == {"TOKEN": "what the client asked you for (Your token)", "A": "the environment"}
+        assert {name: needed.source for name, needed in translator.needed.items()} == {
+            "TOKEN": "what the client asked you for (Your token)",
+            "A": "the environment",
+        }
 
     def test_claude_code_reads_names_in_small_letters_as_variables_and_claude_desktop_does_not(self) -> None:
         assert translated("${token:-x}", "claude-code")[0] == "${TOKEN:-x}"

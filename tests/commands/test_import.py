@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from mcp_workbench.clients.env_file import read_variables
 from mcp_workbench.commands import import_
 from mcp_workbench.config.loading import load_config
 from mcp_workbench.config.models import StdioServer
@@ -30,7 +31,15 @@ class Home:
         self.root = root
         self.project = root / "app"
         self.project.mkdir()
-        self.config = self.project / "workbench-config.json"
+
+    @property
+    def config(self) -> Path:
+        here = self.project / "workbench-config.json"
+        return here if here.exists() else self.root / ".config/mcp-workbench/workbench-config.json"
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        return read_variables(self.config.with_suffix(".env"))
 
     def write(self, path: str, content: object) -> Path:
         file = self.root / path
@@ -45,7 +54,7 @@ class Home:
         return json.loads(self.config.read_text())["toolboxes"]
 
     def load(self, **environ: str) -> None:
-        load_config(self.config, {"HOME": str(self.root), **environ})
+        load_config(self.config, {"HOME": str(self.root), **self.secrets, **environ})
 
 
 @pytest.fixture
@@ -94,15 +103,29 @@ class TestWhatIsFound:
         assert {name: list(box["mcpServers"]) for name, box in home.toolboxes().items()} == {
             "claude-desktop": ["files"],
             "claude-code": ["mine"],
-            "app": ["local", "shared", "here"],
+            "app": ["local"],
             "cursor": ["cursed"],
             "vscode": ["code"],
         }
         home.load()
 
+    def test_what_a_project_brings_along_is_shown_and_taken_only_when_its_file_is_named(
+        self, home: Home, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        shared = home.servers("app/.mcp.json", shared={"command": "evil\u001b[1K", "args": ["\u202e"]})
+        home.write("app/.vscode/mcp.json", {"servers": {"here": {"command": "h"}}})
+        assert run() == 0
+        shown = capsys.readouterr().out
+        assert "? shared  evil\\x1b[1K \\u202e" in shown
+        assert f"mcp-workbench import --from {shared}" in shown
+        assert "\u001b" not in shown
+        assert not home.config.exists()
+        run("--from", str(shared), "--from", ".vscode/mcp.json")
+        assert list(home.toolboxes()["app"]["mcpServers"]) == ["shared", "here"]
+
     def test_a_projects_server_is_started_in_its_project(self, home: Home) -> None:
         home.servers("app/.mcp.json", a={"command": "./run.sh"}, b={"command": "x", "cwd": "sub"})
-        run()
+        run("--from", ".mcp.json")
         servers = home.toolboxes()["app"]["mcpServers"]
         assert servers["a"]["cwd"] == str(home.project)
         assert servers["b"]["cwd"] == str(home.project / "sub")
@@ -132,21 +155,37 @@ class TestWhatIsFound:
         run("--from", str(file), "--toolbox", "old stuff")
         assert list(home.toolboxes()["old stuff"]["mcpServers"]) == ["a"]
 
-    def test_remote_servers_are_reported_without_what_their_address_may_hide(
+    def test_remote_servers_come_in_and_what_their_address_and_headers_hide_is_shown_nowhere(
         self, home: Home, capsys: pytest.CaptureFixture[str]
     ) -> None:
         home.servers(
             DESKTOP,
-            linear={"url": "https://mcp.example.com/sse?key=abc", "headers": {"Authorization": "Bearer xyz"}},
-            other={"type": "http", "command": "x"},
-            fine={"command": "x"},
+            tracker={"url": "https://mcp.example.com/sse?key=abcdef", "headers": {"Authorization": "Bearer xyz9876"}},
+            other={"type": "streamable-http", "serverUrl": "https://other.example/mcp", "headers": {"X-Tenant": "me"}},
+            socket={"type": "ws", "url": "wss://x.example"},
         )
         assert run() == 0
         shown = capsys.readouterr().out
-        assert "linear: not taken over: it is a remote server at mcp.example.com: only stdio servers" in shown
-        assert "other: not taken over: it is a remote server" in shown
-        assert "abc" not in shown
-        assert list(home.toolboxes()["claude-desktop"]["mcpServers"]) == ["fine"]
+        assert "socket: not taken over: it is reached by 'ws', and the workbench knows stdio, http and sse" in shown
+        assert "abcdef" not in shown + home.config.read_text()
+        assert "xyz9876" not in shown + home.config.read_text()
+        assert home.toolboxes()["claude-desktop"]["mcpServers"] == {
+            "tracker": {
+                "url": "https://mcp.example.com/sse?key=${TRACKER_KEY}",
+                "headers": {"Authorization": "Bearer ${TRACKER_AUTHORIZATION}"},
+            },
+            "other": {
+                "url": "https://other.example/mcp",
+                "transport": "http",
+                "headers": {"X-Tenant": "${OTHER_X_TENANT}"},
+            },
+        }
+        assert home.secrets == {
+            "TRACKER_KEY": "abcdef",
+            "TRACKER_AUTHORIZATION": "xyz9876",
+            "OTHER_X_TENANT": "me",
+        }
+        home.load()
 
     def test_the_workbench_does_not_import_itself(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
         home.servers(DESKTOP, workbench={"command": "/x/bin/mcp-workbench", "args": ["--config", "y"]})
@@ -168,11 +207,11 @@ class TestWhatIsFound:
         assert home.toolboxes()["app"]["mcpServers"]["s"]["disabled"] is True
 
     def test_keys_that_mean_nothing_here_are_reported(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-        home.servers(DESKTOP, a={"command": "a", "alwaysAllow": ["x"], "envFile": ".env", "toolFilters": ["x"]})
+        home.servers(DESKTOP, a={"command": "a", "alwaysAllow": ["x"], "colour": "red", "toolFilters": ["x"]})
         run()
         shown = capsys.readouterr().out
-        assert "means nothing to the workbench: alwaysAllow" in shown
-        assert "envFile is not read here" in shown
+        assert "as the workbench approves nothing, your client does: alwaysAllow" in shown
+        assert "means nothing to the workbench: colour" in shown
         assert home.toolboxes()["claude-desktop"]["mcpServers"]["a"] == {"command": "a", "toolFilters": ["x"]}
 
     @pytest.mark.parametrize(
@@ -207,19 +246,39 @@ class TestWhatIsFound:
 
 
 class TestSecrets:
-    def test_a_secret_becomes_a_variable_and_is_shown_nowhere(
+    def test_a_secret_goes_into_the_env_file_and_is_shown_nowhere(
         self, home: Home, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        file = home.servers(DESKTOP, github={"command": "x", "env": {"GITHUB_TOKEN": TOKEN, "LOG": "debug"}})
+        home.servers(DESKTOP, github={"command": "x", "env": {"GITHUB_TOKEN": TOKEN, "LOG": "debug"}})
         run()
-        shown = capsys.readouterr().out
-        assert f"export GITHUB_TOKEN=...   # env.GITHUB_TOKEN of 'github' in {file}" in shown
-        assert TOKEN not in shown + home.config.read_text()
+        env_file = home.config.with_suffix(".env")
+        assert f"Wrote 1 variable to {env_file}, which only you can read." in capsys.readouterr().out
+        assert TOKEN not in home.config.read_text()
+        assert home.secrets == {"GITHUB_TOKEN": TOKEN}
+        assert env_file.stat().st_mode & 0o777 == 0o600
         server = home.toolboxes()["claude-desktop"]["mcpServers"]["github"]
         assert server["env"] == {"GITHUB_TOKEN": "${GITHUB_TOKEN}", "LOG": "debug"}
-        home.load(GITHUB_TOKEN=TOKEN)
-        with pytest.raises(ConfigError, match="GITHUB_TOKEN"):
-            home.load()
+        document = json.loads(home.config.read_text())
+        assert (document["envFile"], document["unsetVariables"]) == ("workbench-config.env", "skip")
+        home.load()
+
+    def test_an_env_file_that_the_config_names_keeps_its_place_and_is_not_written_to(self, home: Home) -> None:
+        own = home.write("app/own.env", "MINE=1\n")
+        home.write("app/workbench-config.json", {"envFile": "own.env", "toolboxes": {}})
+        home.servers(DESKTOP, a={"command": "x", "env": {"MINE": "1", "API_KEY": "k-12345"}})
+        run()
+        assert json.loads(home.config.read_text())["envFile"] == ["own.env", "workbench-config.env"]
+        assert own.read_text() == "MINE=1\n"
+        assert home.secrets == {"API_KEY": "k-12345"}
+
+    def test_a_variable_of_the_shell_is_copied_so_that_every_client_has_it(
+        self, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("SHELL_KEY", "from-the-shell")
+        home.servers(DESKTOP, a={"command": "x", "env": {"K": "${SHELL_KEY}", "H": "${HOME}"}})
+        run()
+        assert home.secrets == {"SHELL_KEY": "from-the-shell"}
+        assert "from your shell, for clients that do not have it: SHELL_KEY" in capsys.readouterr().out
 
     @pytest.mark.parametrize(
         ("args", "expected"),
@@ -229,7 +288,7 @@ class TestSecrets:
             (["--token", "--verbose"], ["--token", "--verbose"]),
             (["-e", "EXA_KEY=xyz"], ["-e", "EXA_KEY=${EXA_KEY}"]),
             ([TOKEN], ["${EXA_SECRET}"]),
-            (["--header", "Authorization: Bearer abc"], ["--header", "Authorization: ${EXA_AUTHORIZATION}"]),
+            (["--header", "Authorization: Bearer abc"], ["--header", "Authorization: Bearer ${EXA_AUTHORIZATION}"]),
             (["postgres://me:pw@db/x"], ["postgres://me:${EXA_PASSWORD}@db/x"]),
             (["-y", "@scope/server", "https://example.org", "8080"], None),
             (["--max-tokens", "4096", "--model", "claude-3-5-sonnet-20241022"], None),
@@ -252,7 +311,7 @@ class TestSecrets:
         assert [server["env"]["API_KEY"] for server in servers.values()] == ["${API_KEY}", "${B_API_KEY}", "${API_KEY}"]
 
     def test_a_variable_that_means_something_else_in_this_shell_is_not_used(
-        self, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, home: Home, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("API_KEY", "another")
         monkeypatch.setenv("SET_KEY", "same")
@@ -262,9 +321,8 @@ class TestSecrets:
             "API_KEY": "${A_API_KEY}",
             "SET_KEY": "${SET_KEY}",
         }
-        assert "export SET_KEY" not in capsys.readouterr().out
 
-    def test_what_an_editor_asked_for_is_to_be_exported(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_what_an_editor_asked_for_is_named_as_unknown(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
         home.write(
             "app/.vscode/mcp.json",
             """{
@@ -274,8 +332,10 @@ class TestSecrets:
                 "args": ["${workspaceFolder}/x", "${config:y}"], "env": {"KEY": "${input:pplx-key}", "N": 3.10}}},
             }""",
         )
-        run()
-        assert "export PPLX_KEY=...   # what the client asked you for (Key)" in capsys.readouterr().out
+        run("--from", ".vscode/mcp.json")
+        shown = capsys.readouterr().out
+        assert "PPLX_KEY=...   # what the client asked you for (Key)" in shown
+        assert "Until then the servers that need them are left out" in shown
         server = home.toolboxes()["app"]["mcpServers"]["pplx"]
         assert server["args"] == [f"{home.project}/x", "$${config:y}"]
         assert server["env"] == {"KEY": "${PPLX_KEY}", "N": "3.10"}
@@ -292,8 +352,9 @@ class TestSecrets:
 
 class TestMerging:
     def test_what_the_config_has_stays_character_for_character(self, home: Home) -> None:
-        home.config.write_text(
-            '{ "_comment": "mine",\n   "toolboxes": {"dev":{"description":"D", "mcpServers":{}}}\n}\n'
+        home.write(
+            "app/workbench-config.json",
+            '{ "_comment": "mine",\n   "toolboxes": {"dev":{"description":"D", "mcpServers":{}}}\n}\n',
         )
         home.servers(DESKTOP, a={"command": "a"})
         run()
@@ -305,27 +366,30 @@ class TestMerging:
 
     def test_importing_again_changes_nothing(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
         home.servers(DESKTOP, a={"command": "a", "env": {"API_KEY": "x"}}, b={"command": "b"})
-        home.servers("app/.mcp.json", c={"command": "c", "env": {"API_KEY": "y"}})
+        home.servers(".cursor/mcp.json", c={"command": "c", "env": {"API_KEY": "y"}})
         run()
         text = home.config.read_text()
         capsys.readouterr()
         assert run() == 0
         assert "Nothing new" in capsys.readouterr().out
         assert home.config.read_text() == text
-        assert list(home.project.glob("*.bak")) == []
+        assert list(home.config.parent.glob("*.bak")) == []
 
     def test_a_server_that_was_edited_in_the_config_is_left_as_it_is(
         self, home: Home, capsys: pytest.CaptureFixture[str]
     ) -> None:
         home.servers(DESKTOP, a={"command": "a"}, b={"command": "b"})
         run()
-        edited = home.toolboxes()
-        edited["claude-desktop"]["mcpServers"]["a"]["toolFilters"] = ["one"]
-        edited["claude-desktop"]["mcpServers"]["b"]["command"] = "better-b"
-        home.write("app/workbench-config.json", {"toolboxes": edited})
+        edited = json.loads(home.config.read_text())
+        edited["toolboxes"]["claude-desktop"]["mcpServers"]["a"]["toolFilters"] = ["one"]
+        edited["toolboxes"]["claude-desktop"]["mcpServers"]["b"]["command"] = "better-b"
+        home.config.write_text(json.dumps(edited))
         found = run_json(capsys)
         assert statuses(found) == {"claude-desktop/a": "present", "claude-desktop/b": "conflict"}
-        assert home.toolboxes() == edited
+        assert (
+            "was imported earlier and says something else than Claude Desktop by now" in found["servers"][1]["reason"]
+        )
+        assert home.toolboxes() == edited["toolboxes"]
 
     def test_an_entry_that_two_clients_share_is_taken_once(
         self, home: Home, capsys: pytest.CaptureFixture[str]
@@ -340,8 +404,9 @@ class TestMerging:
         self, home: Home, capsys: pytest.CaptureFixture[str]
     ) -> None:
         home.servers(".cursor/mcp.json", a={"command": "x"})
-        home.servers("app/.cursor/mcp.json", a={"command": "x"})
-        assert statuses(run_json(capsys)) == {"cursor/a": "new", "app/a": "duplicate"}
+        file = home.servers("app/.cursor/mcp.json", a={"command": "x"})
+        files = ("--from", str(home.root / ".cursor/mcp.json"), "--from", str(file))
+        assert statuses(run_json(capsys, *files)) == {"cursor/a": "new", "app/a": "duplicate"}
         assert statuses(run_json(capsys, "--from", ".cursor/mcp.json")) == {"cursor/a": "present"}
 
     def test_the_same_server_with_another_account_is_another_server(self, home: Home) -> None:
@@ -361,7 +426,7 @@ class TestMerging:
         assert set(statuses(run_json(capsys, "--toolbox", "all")).values()) == {"present"}
 
     def test_a_config_that_does_not_load_is_not_touched(self, home: Home) -> None:
-        home.config.write_text('{"toolboxes": {"dev": {}}}')
+        home.write("app/workbench-config.json", '{"toolboxes": {"dev": {}}}')
         home.servers(DESKTOP, a={"command": "a"})
         with pytest.raises(ConfigError, match="description"):
             run()
@@ -375,7 +440,7 @@ class TestMerging:
         assert list(home.toolboxes()) == ["d", "claude-desktop"]
 
     def test_an_interrupted_write_leaves_the_old_config(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-        home.config.write_text('{"toolboxes": {}}')
+        home.write("app/workbench-config.json", '{"toolboxes": {}}')
         home.servers(DESKTOP, a={"command": "a"})
 
         def fail(source: str, target: str) -> NoReturn:
@@ -387,6 +452,28 @@ class TestMerging:
         assert [(path.name, path.read_text()) for path in home.project.iterdir()] == [
             ("workbench-config.json", '{"toolboxes": {}}')
         ]
+
+    def test_the_same_server_of_two_clients_with_different_accounts_is_kept_twice(self, home: Home) -> None:
+        entry = {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-github"]}
+        home.servers(DESKTOP, github={**entry, "env": {"GITHUB_TOKEN": TOKEN}})
+        home.servers(".cursor/mcp.json", github={**entry, "env": {"GITHUB_TOKEN": OTHER_TOKEN}})
+        run("claude-desktop")
+        run("cursor")
+        box = home.toolboxes()["code"]
+        assert list(box["mcpServers"]) == ["github", "github-cursor"]
+        assert box["description"] == "Source code: repositories, reviews and builds: github, github-cursor"
+        assert home.secrets == {"GITHUB_TOKEN": TOKEN, "GITHUB_CURSOR_GITHUB_TOKEN": OTHER_TOKEN}
+
+    def test_a_description_in_a_persons_own_words_stays(self, home: Home) -> None:
+        home.servers(DESKTOP, one={"command": "one"})
+        run()
+        edited = json.loads(home.config.read_text())
+        edited["toolboxes"]["claude-desktop"]["description"] = "My own words"
+        home.config.write_text(json.dumps(edited))
+        home.servers(DESKTOP, one={"command": "one"}, two={"command": "two"})
+        run()
+        assert home.toolboxes()["claude-desktop"]["description"] == "My own words"
+        assert list(home.toolboxes()["claude-desktop"]["mcpServers"]) == ["one", "two"]
 
 
 class TestBadInput:
@@ -418,7 +505,7 @@ class TestBadInput:
     def test_a_named_file_that_is_missing_or_a_workbench_config(self, home: Home) -> None:
         with pytest.raises(WorkbenchError, match="does not exist"):
             run("--from", "nothing.json")
-        home.config.write_text('{"toolboxes": {}}')
+        home.write("app/workbench-config.json", '{"toolboxes": {}}')
         with pytest.raises(WorkbenchError, match="is a workbench config already"):
             run("--from", str(home.config))
 
@@ -460,7 +547,8 @@ def test_the_whole_command_as_a_person_runs_it(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
-    assert statuses(found) == {"claude-desktop/a": "new", "claude-desktop/b": "refused"}
+    assert statuses(found) == {"claude-desktop/a": "new", "claude-desktop/b": "new"}
     assert [variable["name"] for variable in found["variables"]] == ["API_KEY"]
     assert "hunter22" not in done.stdout
-    home.load(API_KEY="x")
+    assert home.secrets == {"API_KEY": "hunter22"}
+    home.load()

@@ -24,7 +24,7 @@ class Comparison:
         self._lenient = lenient
 
     def same(self, template: Json, written: Json) -> bool:
-        """Tell whether both say the same; `lenient` takes any reference for a secret that it may stand for."""
+        """Tell whether both say the same; `lenient` takes a reference whose value is not known for any secret."""
         if isinstance(template, dict) and isinstance(written, dict):
             return template.keys() == written.keys() and all(self.same(template[key], written[key]) for key in template)
         if isinstance(template, list) and isinstance(written, list):
@@ -46,11 +46,14 @@ class Comparison:
         reference = _REFERENCE.fullmatch(written)
         if reference is None:
             return written == escaped(secret)
-        return self._lenient or self._environ.get(reference[1]) == secret
+        known = self._environ.get(reference[1])
+        return known == secret if known is not None else self._lenient
 
 
 def launch(entry: dict[str, Json], other: dict[str, Json]) -> dict[str, Json]:
-    """What starts the server; a directory counts only when both say one."""
+    """What starts the server, or where it is; a directory counts only when both say one."""
+    if "url" in entry:
+        return {"url": entry["url"], "headers": entry.get("headers") or {}}
     launch: dict[str, Json] = {"command": entry.get("command"), "args": entry.get("args") or []}
     launch["env"] = entry.get("env") or {}
     if "cwd" in entry and "cwd" in other:

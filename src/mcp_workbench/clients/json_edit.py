@@ -24,11 +24,31 @@ def set_value(text: str, path: Sequence[str], value: object) -> str:
         UnsafeEdit: Something on the way is not an object, or the result would not read as meant.
     """
     root = parse(text)
-    wanted = _with_value(root.value, path, value)
+    wanted = with_value(root.value, path, value)
     if root.value == wanted:
         return text
     changed = _edit(text, root, path, value)
     _check(changed, wanted)
+    return changed
+
+
+def remove_value(text: str, path: Sequence[str]) -> str:
+    """Return the text without the member at `path`, with the lines that it alone stood on; comments above it stay.
+
+    Raises:
+        NotJson: The text is not JSON, even with comments.
+        UnsafeEdit: The result would not read as meant.
+    """
+    root = parse(text)
+    parent = root
+    for name in path[:-1]:
+        if name not in parent.members:
+            return text
+        parent = parent.members[name]
+    if path[-1] not in parent.members:
+        return text
+    changed = _cut(text, parent, path[-1])
+    _check(changed, without_value(root.value, path))
     return changed
 
 
@@ -82,6 +102,39 @@ def _after_last_member(text: str, target: Node, member: str) -> str:
     return f"{text[:end]},{text[end:at]}{member}{text[at:]}"
 
 
+def _cut(text: str, parent: Node, key: str) -> str:
+    member = parent.members[key]
+    start, end = cast("int", member.key_start), member.end
+    earlier = [node.end for node in parent.members.values() if node.end <= start]
+    comma = skip_gap(text, end)
+    if text[comma] == ",":
+        end = comma + 1
+    elif earlier:  # the last one goes, and the comma before it with it
+        before = skip_gap(text, max(earlier))
+        text = text[:before] + text[before + 1 :]
+        start, end = start - 1, end - 1
+    end = _end_of_line_comment(text, end)
+    return text[: _line_start(text, start, end)] + text[_line_end(text, start, end) :]
+
+
+def _line_start(text: str, start: int, end: int) -> int:
+    """Where the line begins, if nothing else stands on it; else where the space before the member does."""
+    line = text.rfind("\n", 0, start) + 1
+    if not text[line:start].strip() and line > 0 and _line_end(text, start, end) > end:
+        return line
+    return start if text[end : end + 1].isspace() else len(text[:start].rstrip(" \t"))
+
+
+def _line_end(text: str, start: int, end: int) -> int:
+    """Behind the end of the line, if nothing else stands before or after on it."""
+    line = text.rfind("\n", 0, start) + 1
+    newline = text.find("\n", end)
+    if newline >= 0 and not text[end:newline].strip() and not text[line:start].strip():
+        return newline + 1
+    rest = len(text[end:]) - len(text[end:].lstrip(" \t"))
+    return end + rest if text[start - 1 : start].isspace() or text[start - 1 : start] == "{" else end
+
+
 def _end_of_line_comment(text: str, at: int) -> int:
     """Keep a comment that stands behind a member on its line with that member."""
     line_end = text.find("\n", at)
@@ -115,7 +168,12 @@ def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _with_value(root: Any, path: Sequence[str], value: object) -> Any:
+def with_value(root: Any, path: Sequence[str], value: object) -> Any:
+    """Return a document with `value` at `path`, the objects on the way being made where they are missing.
+
+    Raises:
+        UnsafeEdit: Something on the way is not an object.
+    """
     wanted = copy.deepcopy(root)
     here: Any = wanted
     for depth, name in enumerate(path):
@@ -124,6 +182,16 @@ def _with_value(root: Any, path: Sequence[str], value: object) -> Any:
             members[name] = value
         else:
             here = members.setdefault(name, {})
+    return wanted
+
+
+def without_value(root: Any, path: Sequence[str]) -> Any:
+    """Return a document without what stands at `path`."""
+    wanted = copy.deepcopy(root)
+    here: Any = wanted
+    for name in path[:-1]:
+        here = here[name]
+    del here[path[-1]]
     return wanted
 
 

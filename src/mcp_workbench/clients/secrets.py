@@ -5,15 +5,13 @@ password in a URL or a long random run of characters counts. Missing a secret le
 setting for one costs the user a variable. So names decide generously, shapes with care.
 """
 
-import json
 import math
 import re
 from collections import Counter
 
-from mcp_workbench.config.document import Json
-
 _SECRET_WORD = re.compile(
-    r"APIKEY|AUTH|AUTHORIZATION|BEARER|COOKIE|CREDENTIALS?|DSN|KEYS?|PASSPHRASE|PASSWD|PASSWORD|SECRETS?|TOKEN"
+    r"APIKEY|AUTH|AUTHORIZATION|BEARER|COOKIE|CREDENTIALS?|CREDS?|DSN|JWT|KEYS?|MNEMONIC|PASSCODE|PASSPHRASE|PASSWD"
+    r"|PASSWORD|SECRETS?|SIGNATURE|TOKEN"
 )
 # These mean a secret only at the end of a name: DB_PASS, but not PASS_THROUGH.
 _SECRET_ENDING = re.compile(r"(?:.*_)?(?:PASS|PWD|PAT)|.*(?:APIKEY|TOKEN|SECRET|PASSWORD)")
@@ -29,12 +27,18 @@ _PATH = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]")
 _PINNED = re.compile(r"(?:[@#]|sha256:)[0-9a-f]{7,64}$")
 _KNOWN_PREFIXES = re.compile(
     r"(?:gh[pousr]_|github_pat_|glpat-|sk-|[srp]k_(?:live|test)_|xox[abeprs]-|xapp-|AKIA|ASIA|AIza|ya29\.|eyJ|npm_|pypi-"
-    r"|hf_|SG\.|shp(?:at|ss|ca)_|dop_v1_|ATATT|figd_|lin_api_|ntn_|secret_|tvly-|sntrys_|pplx-|gsk_|r8_|dckr_pat_)"
-    r"[A-Za-z0-9+/=_.-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY|(?i:bearer|basic) [A-Za-z0-9+/=_.-]{8,}"
+    r"|hf_|SG\.|shp(?:at|ss|ca)_|dop_v1_|ATATT|figd_|lin_api_|ntn_|secret_|tvly-|sntrys_|pplx-|gsk_|r8_|dckr_pat_"
+    r"|glsa_|xai-|fc-|rnd_|sbp_|whsec_|EAAC)[A-Za-z0-9+/=_.-]{8,}"
+    r"|[0-9]{8,10}:[A-Za-z0-9_-]{35}|-----BEGIN [A-Z ]*PRIVATE KEY|(?i:bearer|basic) [A-Za-z0-9+/=_.-]{8,}"
 )
-_URL_PASSWORD = re.compile(r"(?i)^[a-z][a-z0-9+.-]*://[^/?#\s:@]*:(?P<password>[^/?#\s@]+)@")
+# A password may hold anything, an @ or a slash too; a port with a path behind it is none.
+_URL_PASSWORD = re.compile(r"(?i)^[a-z][a-z0-9+.-]*://[^/?#\s:@]*:(?P<password>\S+)@(?=[\w.-]|\[)[^@\s]*$")
+_PORT_AND_PATH = re.compile(r"\d{1,5}/.*", re.DOTALL)
+_WITH_SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey|bot) +\S{6,}")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RUN = re.compile(r"[A-Za-z0-9+=]{20,}")
+_LONG_WORD = re.compile(r"(?=.*[0-9A-Z])(?=.*[A-Za-z])[A-Za-z0-9_.-]{16,}")
+_WORD = re.compile(r"[a-z]*[0-9]{0,4}|[A-Z]?[a-z]+[0-9]{0,4}|[A-Z]+[0-9]{0,4}|v?[0-9]+|[0-9]+[a-z]{0,2}")
 _RANDOM_BITS = 3.2
 
 
@@ -50,27 +54,43 @@ def is_secret(name: str, value: str) -> bool:
     return _is_random(value) or (_is_secret_name(words) and not _is_setting(words, value))
 
 
+def is_setting(name: str, value: str) -> bool:
+    """Tell whether a value is plainly a setting, whatever it goes under: a number, yes or no, a path."""
+    return _is_setting(_words(name) or [""], value)
+
+
 def looks_secret(value: str) -> bool:
     """Tell whether a value is a secret whatever its name."""
     return _has_secret_form(value) or _is_random(value)
 
 
-def url_password(value: str) -> str | None:
-    """Return the password inside a URL, or None."""
+def names_secret(name: str) -> bool:
+    """Tell whether what goes under this name is a secret, unless its value is plainly a setting."""
+    words = _words(name)
+    return bool(words) and not _SETTING_WORD.fullmatch(words[-1]) and _is_secret_name(words)
+
+
+def looks_random(text: str) -> bool:
+    """Tell whether a word was made by a machine, to be hard to guess: letters and digits without any sense."""
+    if any(_is_mixed(run) and _entropy(run) >= _RANDOM_BITS for run in _RUN.findall(text)):
+        return True
+    run = text.strip("=")
+    if not _LONG_WORD.fullmatch(run) or all(_WORD.fullmatch(word) for word in re.split("[-_.]", run)):
+        return False
+    return _entropy(run) >= _RANDOM_BITS
+
+
+def url_password(value: str) -> tuple[int, int] | None:
+    """Return where the password of a URL stands in it, or None."""
     match = _URL_PASSWORD.match(value)
-    return match["password"] if match and "${" not in match["password"] else None
-
-
-def mask(text: str, document: Json) -> str:
-    """Return a text made from `document` with the strings that hold secrets blotted out, fit for a screen."""
-    for secret in _secrets_in(document, ""):
-        for literal in (json.dumps(secret), json.dumps(secret, ensure_ascii=False)):
-            text = text.replace(literal, '"***"')
-    return text
+    if match is None or "${" in match["password"] or _PORT_AND_PATH.fullmatch(match["password"]):
+        return None
+    return match.span("password")
 
 
 def _has_secret_form(value: str) -> bool:
-    return bool(_KNOWN_PREFIXES.match(value)) or url_password(value) is not None
+    known = _KNOWN_PREFIXES.match(value) or _WITH_SCHEME.fullmatch(value)
+    return bool(known and "${" not in value) or url_password(value) is not None
 
 
 def _is_secret_name(words: list[str]) -> bool:
@@ -108,23 +128,3 @@ def _is_mixed(run: str) -> bool:
 def _entropy(text: str) -> float:
     """Bits per character, by how often each occurs."""
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
-
-
-def _secrets_in(value: Json, name: str) -> set[str]:
-    if isinstance(value, dict):
-        return set[str]().union(*(_secrets_in(item, key) for key, item in value.items()))
-    if isinstance(value, list):
-        named = zip(["", *map(str, value)], value, strict=False)
-        return set[str]().union(*(_secrets_in(item, _flag(before)) for before, item in named))
-    return {value} if isinstance(value, str) and _holds_secret(name, value) else set()
-
-
-def _flag(text: str) -> str:
-    return text if text.startswith("--") else ""
-
-
-def _holds_secret(name: str, value: str) -> bool:
-    if "${" in value:
-        return False
-    own_name, _, rest = value.partition("=")
-    return is_secret(name, value) or is_secret(own_name, rest) or ("://" in value and "?" in value)

@@ -1,25 +1,30 @@
 """What an import does with each server that was found, decided before anything is written.
 
 An entry that two clients share is taken once. A server that the config has already stays as it is there: whoever edited
-it meant to. Two different servers of one name in one toolbox both come in, the later one under a longer name.
+it meant to. Two different servers of one name in one toolbox both come in, the later one under a longer name. What a
+server is for decides on its toolbox, where that can be told; else its project or its client does.
 """
 
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal, cast
 
 from mcp_workbench.clients.comparison import Comparison, launch, slot_text
 from mcp_workbench.clients.entries import Entry, NotTakenOver, is_workbench, make_entry
+from mcp_workbench.clients.memory import Imported
+from mcp_workbench.clients.purposes import Purpose, purpose_of
 from mcp_workbench.clients.reading import FoundServer
+from mcp_workbench.clients.safe_write import read_text
 from mcp_workbench.clients.variables import escaped, variable_name
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.json_text import parse
 from mcp_workbench.config.loading import parse_config
-from mcp_workbench.errors import ConfigError
+from mcp_workbench.errors import ConfigError, WorkbenchError
 
-Status = Literal["new", "present", "conflict", "duplicate", "itself", "refused"]
+Status = Literal["new", "present", "conflict", "duplicate", "itself", "refused", "unconfirmed"]
 Toolboxes = dict[str, dict[str, dict[str, Json]]]
 """Server entries by toolbox and name."""
 
@@ -28,11 +33,12 @@ _NAME = r"[A-Z_][A-Z0-9_]*"
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable that the written config needs, and where a person finds its value."""
+    """A variable that the written config needs, where a person finds its value, and the value if it is known."""
 
     name: str
     source: str
-    is_set: bool
+    value: str | None = field(repr=False)
+    secret: bool = True
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ class Outcome:
     reason: str = ""
     entry: dict[str, Json] = field(default_factory=dict[str, Json], repr=False)
     notes: tuple[str, ...] = ()
+    purpose: Purpose | None = None
     variables: tuple[Variable, ...] = ()
 
 
@@ -73,15 +80,29 @@ def _members(parent: Json, key: str) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
+@dataclass(frozen=True)
+class Known:
+    """What there is to compare with: the config, the values of its variables, what was imported into it earlier."""
+
+    config_text: str
+    platform: str
+    environ: Mapping[str, str] = field(repr=False)
+    env_file: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    imports: Mapping[tuple[str, tuple[str, ...]], Imported] = field(
+        default_factory=dict[tuple[str, tuple[str, ...]], Imported]
+    )
+
+
 class Takeover:
     """Decides on servers one after the other."""
 
-    def __init__(self, config_text: str, platform: str, environ: Mapping[str, str], toolbox: str | None) -> None:
-        self._before = existing_toolboxes(config_text)
-        self._platform = platform
-        self._environ = environ
+    def __init__(self, known: Known, toolbox: str | None = None) -> None:
+        self._before = existing_toolboxes(known.config_text)
+        self._known = known
+        self._platform = known.platform
+        self._environ = {**known.env_file, **known.environ}
         self._toolbox = toolbox
-        self._names = _VariableNames(environ, referenced(config_text))
+        self._names = _VariableNames(known, referenced(known.config_text))
         self._taken: dict[tuple[str, str], FoundServer] = {}
         self._whole: list[tuple[str, dict[str, Json], str]] = []
         self._origins: dict[str, object] = {}
@@ -92,7 +113,7 @@ class Takeover:
 
     def _decide(self, found: FoundServer) -> Outcome:
         name = escaped(found.name.lstrip("_"))
-        draft = Outcome(found, "new", self._toolbox or self._toolbox_for(found), name)
+        draft = Outcome(found, "new", self._toolbox or "", name)
         if is_workbench(found.entry):
             return replace(draft, status="itself", reason="it is the workbench itself")
         try:
@@ -100,7 +121,9 @@ class Takeover:
             _check_loads(name, whole.content)
         except NotTakenOver as error:
             return replace(draft, status="refused", reason=str(error))
-        return self._place(draft, whole)
+        purpose = None if self._toolbox or found.project else purpose_of(whole.content)
+        toolbox = self._toolbox or self._toolbox_for(found, purpose)
+        return self._place(replace(draft, toolbox=toolbox, purpose=purpose), whole)
 
     def _place(self, draft: Outcome, whole: Entry) -> Outcome:
         for name, content, toolbox in self._whole:
@@ -108,7 +131,11 @@ class Takeover:
                 return replace(draft, status="duplicate", reason=f"the same server is taken into toolbox '{toolbox}'")
         if present := self._present(draft):
             return replace(draft, status="present", toolbox=present[0], name=present[1])
-        if draft.name in self._before.get(draft.toolbox, {}):
+        earlier = self._known.imports.get((str(draft.found.file), draft.found.keys))
+        if earlier and earlier.server in self._before.get(earlier.toolbox, {}):
+            reason = f"was imported earlier and says something else than {draft.found.client.title} by now; it stays"
+            return replace(draft, status="conflict", toolbox=earlier.toolbox, name=earlier.server, reason=reason)
+        if draft.name in self._before.get(draft.toolbox, {}) and not draft.purpose and not self._toolbox:
             reason = "is another server, which stays; import with --toolbox to keep both"
             return replace(draft, status="conflict", reason=reason)
         return self._take(replace(draft, name=self._free_name(draft)), whole)
@@ -119,12 +146,13 @@ class Takeover:
         def hide(preferred: str, secret: str, place: str) -> str:
             variable = self._names.name_for(preferred, draft, secret)
             source = f"{place} of '{draft.found.name}' in {draft.found.file}"
-            lifted[variable] = Variable(variable, source, self._environ.get(variable) == secret)
+            lifted[variable] = Variable(variable, source, secret)
             return f"${{{variable}}}"
 
         entry = make_entry(draft.found, self._platform, hide)
-        for variable, source in entry.needed.items():
-            lifted.setdefault(variable, Variable(variable, source, variable in self._environ))
+        for variable, needed in entry.needed.items():
+            value = self._environ.get(needed.variable) if needed.variable else _contents(needed.file)
+            lifted.setdefault(variable, Variable(variable, needed.source, value, secret=False))
         self._taken[draft.toolbox, draft.name] = draft.found
         self._whole.append((escaped(draft.found.name.lstrip("_")), whole.content, draft.toolbox))
         return replace(draft, entry=entry.content, notes=entry.notes, variables=tuple(lifted.values()))
@@ -148,7 +176,7 @@ class Takeover:
 
     def _free_name(self, draft: Outcome) -> str:
         name, number = draft.name, 1
-        while (draft.toolbox, name) in self._taken or (number > 1 and name in self._before.get(draft.toolbox, {})):
+        while (draft.toolbox, name) in self._taken or name in self._before.get(draft.toolbox, {}):
             name = self._longer_name(draft) if number == 1 else f"{self._longer_name(draft)}-{number}"
             number += 1
         return name
@@ -157,9 +185,10 @@ class Takeover:
         project = draft.found.project
         return f"{draft.name}-{escaped(project.name) if project else draft.found.client.id}"
 
-    def _toolbox_for(self, found: FoundServer) -> str:
-        origin = found.project or found.client.id
-        wanted = escaped((found.project.name if found.project else found.client.id).lstrip("_")) or "project"
+    def _toolbox_for(self, found: FoundServer, purpose: Purpose | None) -> str:
+        origin = purpose or found.project or found.client.id
+        named = purpose.toolbox if purpose else found.project.name if found.project else found.client.id
+        wanted = escaped(named.lstrip("_")) or "project"
         name, number = wanted, 1
         while self._origins.setdefault(name, origin) != origin:
             number += 1
@@ -170,8 +199,9 @@ class Takeover:
 class _VariableNames:
     """Gives each secret a variable of its own, and the same secret the same one."""
 
-    def __init__(self, environ: Mapping[str, str], used: set[str]) -> None:
-        self._environ = environ
+    def __init__(self, known: Known, used: set[str]) -> None:
+        # What the shell has set wins over the env file, so both must agree with a name's meaning.
+        self._environ, self._env_file = known.environ, known.env_file
         self._used = used
         self._given: dict[str, str] = {}
 
@@ -186,9 +216,16 @@ class _VariableNames:
         return name
 
     def _fits(self, name: str, secret: str) -> bool:
-        known = self._given.get(name, self._environ.get(name))
+        meanings = [values[name] for values in (self._given, self._environ, self._env_file) if name in values]
         # A variable that the config uses already, with a value that cannot be known, may mean something else.
-        return known == secret if known is not None else name not in self._used
+        return all(meaning == secret for meaning in meanings) if meanings else name not in self._used
+
+
+def _contents(path: str) -> str | None:
+    try:
+        return (read_text(Path(path).expanduser()) or "").strip() or None if path else None
+    except (WorkbenchError, RuntimeError):
+        return None
 
 
 def _check_loads(name: str, entry: dict[str, Json]) -> None:

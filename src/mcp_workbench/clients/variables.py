@@ -14,7 +14,12 @@ from mcp_workbench.config.document import Json
 _MARK = re.compile(r"\$\{(?P<inside>[^}]*)\}")
 _REFERENCE = re.compile(r"(?P<name>[A-Z_][A-Z0-9_]*)(?P<default>:-.*)?", re.DOTALL)
 _LOOSE_REFERENCE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<default>:-.*)?", re.DOTALL)
-_EDITORS = frozenset({"cursor", "vscode", "file"})
+_ANY_CASE = frozenset({"claude-code", "codex", "gemini-cli"})
+"""Clients whose `${name}` is a variable in small letters too."""
+
+
+ALWAYS_SET = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "APPDATA", "TEMP", "USERPROFILE"})
+"""Variables that everything that is started has, whoever starts it."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,25 @@ def escaped(text: str) -> str:
     return text.replace("${", "$${")
 
 
+@dataclass(frozen=True)
+class Needed:
+    """A variable that must be set for the written entry, and where its value is to be found."""
+
+    source: str
+    """In words."""
+    variable: str = ""
+    """The variable that the client took it from, if it was one."""
+    file: str = ""
+    """The file that the client took it from, if it was one."""
+
+
 class Translator:
     """Translates the texts of one entry, and remembers what a person has to be told."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self.notes: list[str] = []
-        self.needed: dict[str, str] = {}
+        self.needed: dict[str, Needed] = {}
         """The variables that must be set, each with where its value comes from."""
 
     def translate(self, text: str, *, literal: bool = False) -> str:
@@ -62,10 +79,11 @@ class Translator:
 
     def _resolve(self, inside: str) -> str | None:
         if reference := _REFERENCE.fullmatch(inside):
-            return self._reference(reference["name"], reference["default"] or "", "the environment")
-        if self._context.client_id in _EDITORS and (meant := self._editor_variable(inside)) is not None:
+            needed = Needed("the environment", reference["name"])
+            return self._reference(reference["name"], reference["default"] or "", needed)
+        if (meant := self._editor_variable(inside)) is not None:
             return meant
-        if self._context.client_id == "claude-code" and (loose := _LOOSE_REFERENCE.fullmatch(inside)):
+        if self._context.client_id in _ANY_CASE and (loose := _LOOSE_REFERENCE.fullmatch(inside)):
             return self._foreign_reference(loose["name"], loose["default"] or "")
         self._note(f"${{{inside}}} is no variable here: it is passed on as that text")
         return None
@@ -75,6 +93,7 @@ class Translator:
         known: dict[str, Callable[[str], str]] = {
             "env": lambda name: self._foreign_reference(name, ""),
             "input": self._input,
+            "file": self._file,
             "workspaceFolder": lambda _: self._workspace(),
             "cwd": lambda _: self._workspace(),
             "workspaceFolderBasename": lambda _: self._workspace(basename=True),
@@ -84,16 +103,22 @@ class Translator:
         }
         return known[kind](argument) if kind in known else None
 
-    def _reference(self, name: str, default: str, source: str) -> str:
+    def _reference(self, name: str, default: str, needed: Needed) -> str:
         if not default:
-            self.needed.setdefault(name, source)
+            self.needed.setdefault(name, needed)
         return f"${{{name}{default}}}"
 
     def _foreign_reference(self, name: str, default: str) -> str:
         ours = name if _REFERENCE.fullmatch(name) else variable_name(name)
         if ours != name:
             self._note(f"the variable {name} is read as {ours}: names are in capitals here")
-        return self._reference(ours, default, "the environment" if ours == name else f"the variable {name}")
+        return self._reference(
+            ours, default, Needed("the environment" if ours == name else f"the variable {name}", name)
+        )
+
+    def _file(self, path: str) -> str:
+        name = variable_name(f"file {PurePath(path).name}")
+        return self._reference(name, "", Needed(f"the file {path}", file=path))
 
     def _input(self, identifier: str) -> str:
         asked = self._context.inputs.get(identifier, {})
@@ -104,7 +129,7 @@ class Translator:
             return f"${{{name}:-{default}}}"
         self._note(f"${{input:{identifier}}} is the variable {name}: nobody is asked for it here")
         what = f" ({description})" if isinstance(description, str) and description else ""
-        return self._reference(name, "", f"what the client asked you for{what}")
+        return self._reference(name, "", Needed(f"what the client asked you for{what}"))
 
     def _workspace(self, *, basename: bool = False) -> str:
         if self._context.project is not None:

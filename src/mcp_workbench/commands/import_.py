@@ -1,43 +1,46 @@
 """`mcp-workbench import`: takes the servers of other clients into toolboxes."""
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from rich.console import Console
-from rich.markup import escape
-
+from mcp_workbench.clients.env_file import add_variables
 from mcp_workbench.clients.json_edit import set_value
 from mcp_workbench.clients.locations import CLIENTS, Machine
+from mcp_workbench.clients.memory import Imported, imported_into, remember_imports
 from mcp_workbench.clients.preview import preview
 from mcp_workbench.clients.reading import ClientFile, FoundServer, client_files, named_file, this_machine
 from mcp_workbench.clients.safe_write import FileProblem, read_text, replace_text
-from mcp_workbench.clients.takeover import Outcome, Takeover, Variable, existing_toolboxes, permissive
-from mcp_workbench.clients.variables import escaped
-from mcp_workbench.commands.loading import counted
+from mcp_workbench.clients.takeover import Known, Outcome, Takeover, Variable, existing_toolboxes, permissive
+from mcp_workbench.clients.variables import ALWAYS_SET, escaped
+from mcp_workbench.commands.import_report import Reading, Report, Result, ask, confirm, print_json
+from mcp_workbench.commands.targets import EMPTY, Variables, config_to_change, top_level, variables_of
 from mcp_workbench.commands.terminal import console
 from mcp_workbench.config.document import Json
-from mcp_workbench.config.loading import config_path, parse_config
+from mcp_workbench.config.loading import parse_config
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.file_lock import locked
-
-_EMPTY = '{\n  "toolboxes": {}\n}\n'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Reads the servers that other clients have, shows them, and writes them as toolboxes into the config. Secrets "
-        "stay out of it: each becomes a variable to export. Nothing that the config has is changed, and the "
-        "clients' own files are only read."
+        "Reads the servers that other clients have, shows them, and writes them as toolboxes into the config; their "
+        "secrets go into an env file beside it that only you can read. Nothing that the config has is changed, and the "
+        "clients' own files are only read. What a project brings along is taken only if you name its file or say yes."
     )
     parser.add_argument("client", nargs="?", choices=list(CLIENTS), help="whose servers (default: everybody's)")
-    parser.add_argument("--from", dest="source", metavar="FILE", help="read this file instead of the usual ones")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        action="append",
+        help="read this file instead of the usual ones (may be repeated)",
+    )
     parser.add_argument("--toolbox", type=_toolbox_name, metavar="NAME", help="put all of them into this toolbox")
     parser.add_argument("--dry-run", action="store_true", help="show what would be written, and write nothing")
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
@@ -46,36 +49,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     machine = this_machine()
-    reading = _read(_files(args, machine))
+    files = _files(args, machine)
+    reading = _read(files)
     if not reading.servers and not reading.problems:
         raise WorkbenchError(_nothing_found(reading))
-    target = config_path(args.config, os.environ)
+    people = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and not args.json
+    confirmed = _confirmed(reading, by_name=bool(args.source), ask_person=people and not args.dry_run)
+    target = config_to_change(args.config)
+    answers: dict[str, str] = {}
+    if people and not args.dry_run:  # nobody waits for the lock while a person thinks
+        plan = _plan(target, reading, confirmed, args.toolbox)
+        answers = ask([variable for variable in plan.variables if variable.value is None])
     with locked(target):
-        before = read_text(target)
-        takeover = Takeover(_checked(before, target), sys.platform, os.environ, args.toolbox)
-        outcomes = takeover.decide(reading.servers)
-        result = _write(target, before, outcomes, dry_run=args.dry_run)
+        plan = _plan(target, reading, confirmed, args.toolbox)
+        plan.answers.update(answers)
+        result = _write(target, plan, dry_run=args.dry_run)
     if args.json:
-        _print_json(reading, outcomes, result)
+        print_json(reading, plan.outcomes, result)
     else:
-        _Report(console(), reading, outcomes, result).show()
+        Report(console(), reading, plan.outcomes, result).show()
     return 1 if reading.problems else 0
 
 
-@dataclass(frozen=True)
-class _Reading:
-    files: Sequence[ClientFile]
-    servers: Sequence[FoundServer]
-    problems: Sequence[str]
-
-
-@dataclass(frozen=True)
-class _Result:
-    target: Path
+@dataclass
+class _Plan:
+    before: str | None
     after: str
-    diff: str
-    written: bool
-    backup: Path | None
+    outcomes: list[Outcome]
+    env: Variables
+    answers: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def new(self) -> list[Outcome]:
+        return [outcome for outcome in self.outcomes if outcome.status == "new"]
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Every variable that the new servers need, once."""
+        needed: dict[str, Variable] = {}
+        for outcome in self.new:
+            for variable in outcome.variables:
+                needed.setdefault(variable.name, variable)
+        return list(needed.values())
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What goes into the env file: secrets, answers, and what the shell has now and another program may not."""
+        known = {each.name: each.value for each in self.variables if each.name not in ALWAYS_SET}
+        return {name: value for name, value in known.items() if value is not None} | self.answers
 
 
 def _toolbox_name(text: str) -> str:
@@ -86,12 +107,12 @@ def _toolbox_name(text: str) -> str:
 
 def _files(args: argparse.Namespace, machine: Machine) -> list[ClientFile]:
     client = CLIENTS[args.client] if args.client else None
-    if args.source is not None:
-        return [named_file(Path(args.source).expanduser(), client, machine)]
+    if args.source:
+        return [named_file(Path(source).expanduser(), client, machine) for source in args.source]
     return client_files([client] if client else CLIENTS.values(), machine)
 
 
-def _read(files: Sequence[ClientFile]) -> _Reading:
+def _read(files: Sequence[ClientFile]) -> Reading:
     servers: list[FoundServer] = []
     problems: list[str] = []
     for file in files:
@@ -99,163 +120,111 @@ def _read(files: Sequence[ClientFile]) -> _Reading:
             servers += file.read() or []
         except FileProblem as error:
             problems.append(str(error))
-    return _Reading(files, servers, problems)
+    return Reading(files, servers, problems)
 
 
-def _nothing_found(reading: _Reading) -> str:
+def _nothing_found(reading: Reading) -> str:
     looked = [f"  {file.path} ({file.client.title}): {_state(file.path)}" for file in reading.files]
     return "\n".join(["no servers found. Looked in:", *looked, "Name another file with --from FILE."])
 
 
 def _state(path: Path) -> str:
-    return "no servers in it" if path.exists() else "no such file"
+    return "no servers in it" if os.path.exists(path) else "no such file"
+
+
+def _confirmed(reading: Reading, *, by_name: bool, ask_person: bool) -> frozenset[Path]:
+    """The files whose servers are taken: a project's own, which may come from anywhere, only when a person says so."""
+    files = {server.file for server in reading.servers}
+    projects = {file.path for file in reading.files if file.scope == "project" and file.path in files}
+    if by_name:
+        return frozenset(files)
+    agreed = {path for path in sorted(projects) if ask_person and confirm(reading, path)}
+    return frozenset((files - projects) | agreed)
+
+
+def _plan(target: Path, reading: Reading, confirmed: frozenset[Path], toolbox: str | None) -> _Plan:
+    before = read_text(target)
+    old = _checked(before, target)
+    env = variables_of(target, old)
+    known = Known(old, sys.platform, os.environ, env.known, imported_into(target))
+    decided = iter(Takeover(known, toolbox).decide(each for each in reading.servers if each.file in confirmed))
+    outcomes = [
+        next(decided) if server.file in confirmed else Outcome(server, "unconfirmed", "", server.name)
+        for server in reading.servers
+    ]
+    plan = _Plan(before, old, outcomes, env)
+    if plan.new:
+        plan.after = _merged(old, plan)
+        parse_config(plan.after, str(target), permissive(plan.after, os.environ))
+    return plan
 
 
 def _checked(before: str | None, target: Path) -> str:
     """Return the text to add to, which must be a config but for variables that are not set here."""
     if before is None or not before.strip():
-        return _EMPTY
+        return EMPTY
     parse_config(before, str(target), permissive(before, os.environ))
     return before
 
 
-def _write(target: Path, before: str | None, outcomes: Sequence[Outcome], *, dry_run: bool) -> _Result:
-    old = _checked(before, target)
-    after = _merged(old, [outcome for outcome in outcomes if outcome.status == "new"])
-    parse_config(after, str(target), permissive(after, os.environ))
-    changed = after != old
-    backup = replace_text(target, before, after) if changed and not dry_run else None
-    return _Result(target, after, preview(before or "", after, target), changed and not dry_run, backup)
+def _write(target: Path, plan: _Plan, *, dry_run: bool) -> Result:
+    """Write the env file, then the config that refers to it, then what was done."""
+    diff = preview(plan.before or "", plan.after, target)
+    values = plan.values
+    result = Result(target, plan.env.file, diff, sorted(values), plan.variables, answers=frozenset(plan.answers))
+    if dry_run or not plan.new:
+        return result
+    if values:
+        add_variables(plan.env.file, target, values)
+    result.backup = replace_text(target, plan.before, plan.after)
+    result.written = True
+    try:
+        remember_imports(_record(target, outcome) for outcome in plan.outcomes if outcome.status in {"new", "present"})
+    except WorkbenchError as error:
+        result.note = f"{error}. The next import may not know edited servers again"
+    return result
 
 
-def _merged(text: str, new: Sequence[Outcome]) -> str:
+def _record(target: Path, outcome: Outcome) -> Imported:
+    return Imported(str(target), str(outcome.found.file), outcome.found.keys, outcome.toolbox, outcome.name)
+
+
+def _merged(text: str, plan: _Plan) -> str:
     toolboxes = existing_toolboxes(text)
-    for toolbox in dict.fromkeys(outcome.toolbox for outcome in new):
-        chosen = [outcome for outcome in new if outcome.toolbox == toolbox]
+    for toolbox in dict.fromkeys(outcome.toolbox for outcome in plan.new):
+        chosen = [outcome for outcome in plan.new if outcome.toolbox == toolbox]
         servers: dict[str, Json] = {outcome.name: cast("Json", outcome.entry) for outcome in chosen}
         if toolbox not in toolboxes:
-            entry = {"description": _description(chosen), "mcpServers": servers}
+            entry = {"description": f"{_lead(chosen)}: {_listed(servers)}", "mcpServers": servers}
             text = set_value(text, ["toolboxes", toolbox], entry)
             continue
         for name, server in servers.items():
             text = set_value(text, ["toolboxes", toolbox, "mcpServers", name], server)
-    return text
+        text = _described_again(text, toolbox, list(toolboxes[toolbox]), list(servers))
+    text = plan.env.naming(text) if plan.values or plan.variables else text
+    unset = [variable for variable in plan.variables if variable.value is None]
+    return set_value(text, ["unsetVariables"], "skip") if unset and "unsetVariables" not in top_level(text) else text
 
 
-def _description(chosen: Sequence[Outcome]) -> str:
+def _lead(chosen: Sequence[Outcome]) -> str:
     """Say what is in it: that is what a model chooses a toolbox by, until somebody says it better."""
+    if chosen[0].purpose:
+        return chosen[0].purpose.description
     projects = {outcome.found.project for outcome in chosen}
     project = chosen[0].found.project if len(projects) == 1 else None
     sources = ", ".join(dict.fromkeys(outcome.found.client.title for outcome in chosen))
-    origin = f"for the project {escaped(project.name)}" if project else f"from {escaped(sources)}"
-    return f"Servers {origin}: {', '.join(outcome.name for outcome in chosen)}"
+    return f"Servers for the project {escaped(project.name)}" if project else f"Servers from {escaped(sources)}"
 
 
-def _variables(outcomes: Sequence[Outcome]) -> Mapping[str, Variable]:
-    needed: dict[str, Variable] = {}
-    for outcome in outcomes:
-        for variable in outcome.variables:
-            needed.setdefault(variable.name, variable)
-    return needed
+def _listed(names: Sequence[str] | Mapping[str, Json]) -> str:
+    return ", ".join(names)
 
 
-def _print_json(reading: _Reading, outcomes: Sequence[Outcome], result: _Result) -> None:
-    document = {
-        "config": str(result.target),
-        "written": result.written,
-        "backup": str(result.backup) if result.backup else None,
-        "servers": [_as_json(outcome) for outcome in outcomes],
-        "variables": [
-            {"name": variable.name, "source": variable.source, "set": variable.is_set}
-            for variable in _variables(outcomes).values()
-        ],
-        "problems": list(reading.problems),
-    }
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-
-
-def _as_json(outcome: Outcome) -> dict[str, object]:
-    return {
-        "client": outcome.found.client.id,
-        "file": str(outcome.found.file),
-        "name": outcome.found.name,
-        "status": outcome.status,
-        "toolbox": outcome.toolbox,
-        "server": outcome.name,
-        "reason": outcome.reason or None,
-        "entry": outcome.entry or None,
-        "notes": list(outcome.notes),
-    }
-
-
-class _Report:
-    """What a person reads: what was found and where it goes, what does not, and what is left to do."""
-
-    def __init__(self, out: Console, reading: _Reading, outcomes: Sequence[Outcome], result: _Result) -> None:
-        self._out = out
-        self._reading = reading
-        self._outcomes = outcomes
-        self._result = result
-
-    def show(self) -> None:
-        for file in dict.fromkeys(outcome.found.file for outcome in self._outcomes):
-            self._file([outcome for outcome in self._outcomes if outcome.found.file == file])
-        for problem in self._reading.problems:
-            self._out.print(f"[red]Not read:[/] {escape(problem)}")
-        self._exports()
-        self._ending()
-
-    def _file(self, outcomes: Sequence[Outcome]) -> None:
-        found = outcomes[0].found
-        client = "" if found.client.title == found.file.name else f"[bold]{escape(found.client.title)}[/] "
-        self._out.print(f"{client}{escape(str(found.file))}")
-        for outcome in outcomes:
-            self._out.print(f"  {self._line(outcome)}")
-            for note in outcome.notes:
-                self._out.print(f"      note: {escape(note)}")
-        self._out.print()
-
-    def _line(self, outcome: Outcome) -> str:
-        name = escape(outcome.found.name)
-        place = escape(f"{outcome.toolbox}/{outcome.name}")
-        match outcome.status:
-            case "new":
-                off = " (disabled)" if outcome.entry.get("disabled") else ""
-                return f"[green]+[/] {name} -> {place}{off}  [dim]{escape(_command(outcome.entry))}[/]"
-            case "present":
-                return f"[dim]=[/] {name}: already there as {place}"
-            case "duplicate" | "itself":
-                return f"[dim]=[/] {name}: {escape(outcome.reason)}"
-            case "conflict":
-                return f"[yellow]![/] {name}: not taken over: {place} {escape(outcome.reason)}"
-            case "refused":
-                return f"[yellow]![/] {name}: not taken over: {escape(outcome.reason)}"
-
-    def _exports(self) -> None:
-        missing = [variable for variable in _variables(self._outcomes).values() if not variable.is_set]
-        if not missing:
-            return
-        self._out.print("[bold]Variables to set[/] before the workbench starts, each with where its value is:")
-        for variable in missing:
-            self._out.print(f"  export {variable.name}=...   [dim]# {escape(variable.source)}[/]")
-        self._out.print()
-
-    def _ending(self) -> None:
-        result, new = self._result, [outcome for outcome in self._outcomes if outcome.status == "new"]
-        path = escape(str(result.target))
-        if not new:
-            self._out.print(f"Nothing new: {path} is unchanged.")
-            return
-        if not result.written:
-            self._out.print(f"Nothing was written. This is what would change in {path}:\n")
-            self._out.print(escape(result.diff))
-            return
-        self._out.print(f"Wrote {counted(len(new), 'server')} to {path}.")
-        if result.backup:
-            self._out.print(f"The file as it was: {escape(str(result.backup))}")
-        self._out.print("Next: say in each toolbox's description what it is for, then `mcp-workbench check --connect`.")
-
-
-def _command(entry: Mapping[str, Json]) -> str:
-    args = entry.get("args")
-    return " ".join([str(entry["command"]), *map(str, args if isinstance(args, list) else [])])
+def _described_again(text: str, toolbox: str, before: Sequence[str], new: Sequence[str]) -> str:
+    """Bring a description up to date that is still as an import wrote it; a person's own words stay."""
+    path = ["toolboxes", toolbox, "description"]
+    box = cast("dict[str, dict[str, Json]]", top_level(text)["toolboxes"])[toolbox]
+    description, listed = str(box.get("description")), f": {_listed(before)}"
+    if not before or not description.endswith(listed):
+        return text
+    return set_value(text, path, f"{description.removesuffix(listed)}: {_listed([*before, *new])}")

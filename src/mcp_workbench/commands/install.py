@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Adds the workbench, with this config, to the servers that a client starts. Everything else in the client's "
         "file stays as it is, a backup is kept beside it, and running the command again changes nothing."
     )
-    parser.add_argument("client", choices=list(CLIENTS), help="the client to put the workbench into")
+    parser.add_argument("client", choices=list(CLIENTS)[:4], help="the client to put the workbench into")
     parser.add_argument("--name", metavar="NAME", help=f"what the client calls it (default: {_DEFAULT_NAME})")
     parser.add_argument("--dry-run", action="store_true", help="show the change, and write nothing")
     parser.add_argument(

@@ -18,6 +18,7 @@ from mcp_workbench.config.document import Document, Json, JsonPath, NotJson, Pro
 from mcp_workbench.config.keys import Selection
 from mcp_workbench.config.models import RemoteServer, ServerConfig, WorkbenchConfig
 from mcp_workbench.config.variables import Expansion, Use, expand
+from mcp_workbench.directories import config_dir
 from mcp_workbench.errors import ConfigError, PlacedProblem
 
 _DEFAULT_PATH = "workbench-config.json"
@@ -60,9 +61,10 @@ class LoadedConfig:
 
 
 def config_path(option: str | None, environ: Mapping[str, str]) -> Path:
-    """Where the config is: `--config`, else `$WORKBENCH_CONFIG`, else in the current directory."""
+    """Where the config is: `--config`, else `$WORKBENCH_CONFIG`, else in the current directory, else the user's."""
     chosen = option if option is not None else environ.get("WORKBENCH_CONFIG") or _DEFAULT_PATH
-    return Path(os.path.expanduser(chosen))
+    own = config_dir() / _DEFAULT_PATH if chosen == _DEFAULT_PATH and not os.path.lexists(chosen) else None
+    return own if own and own.exists() else Path(os.path.expanduser(chosen))
 
 
 def load_config(path: Path, environ: Mapping[str, str]) -> LoadedConfig:

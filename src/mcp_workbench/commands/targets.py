@@ -1,0 +1,84 @@
+"""Which config a command that changes one works on, and what the rest of that config says."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from mcp_workbench.clients.env_file import env_file_beside, read_variables
+from mcp_workbench.clients.json_edit import set_value
+from mcp_workbench.clients.safe_write import FileProblem
+from mcp_workbench.config.document import Json
+from mcp_workbench.config.json_text import NotJson, parse
+from mcp_workbench.directories import config_dir
+
+_NAME = "workbench-config.json"
+EMPTY = '{\n  "unsetVariables": "skip",\n  "toolboxes": {}\n}\n'
+
+
+def config_files(option: str | Sequence[str] | None, environ: Mapping[str, str] = os.environ) -> list[Path]:
+    """Return the config files that serving would read, or the one that is to be made when there is none yet."""
+    if option:
+        named = [option] if isinstance(option, str) else list(option)
+    elif variable := environ.get("WORKBENCH_CONFIG"):
+        named = [part for part in variable.split(os.pathsep) if part]
+    else:
+        here = Path(_NAME)
+        return [here if os.path.lexists(here) else config_dir() / _NAME]
+    return [Path(os.path.expanduser(name)) for name in named]
+
+
+def config_to_change(option: str | Sequence[str] | None) -> Path:
+    """Return the file that new servers go into: of several the last one, since its word counts most."""
+    return Path(os.path.abspath(config_files(option)[-1]))
+
+
+@dataclass(frozen=True)
+class Variables:
+    """The variables that a config gets from its env files, and where a new one goes."""
+
+    file: Path
+    known: Mapping[str, str] = field(repr=False)
+    named: Json = None
+    """What the config has under `envFile`."""
+
+    def naming(self, text: str) -> str:
+        """The config's text with `file` among its env files."""
+        name = self.file.name
+        listed = [self.named] if isinstance(self.named, str) else self.named
+        if not isinstance(listed, list) or not listed:
+            return set_value(text, ["envFile"], name)
+        return text if name in listed else set_value(text, ["envFile"], [*listed, name])
+
+
+def variables_of(config: Path, text: str) -> Variables:
+    """Return the variables that the text of a config gets from its env files.
+
+    Raises:
+        FileProblem: An env file is there but cannot be read.
+    """
+    named = top_level(text).get("envFile")
+    known: dict[str, str] = {}
+    for path in _paths(named, config):
+        known |= read_variables(path)
+    file = env_file_beside(config)
+    return Variables(file, {**read_variables(file), **known}, named)
+
+
+def top_level(text: str) -> dict[str, Json]:
+    """Return the members of a config's text; none if it is not one."""
+    try:
+        value = cast("Json", parse(text).value) if text.strip() else {}
+    except NotJson:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _paths(named: Json, config: Path) -> Iterator[Path]:
+    for name in [named] if isinstance(named, str) else named if isinstance(named, list) else []:
+        if isinstance(name, str) and "${" not in name:
+            path = config.parent / Path(name).expanduser()
+            if path.is_dir():
+                raise FileProblem(f"{path} is no env file: it is a directory")
+            yield path
