@@ -42,14 +42,39 @@ def main(argv: Sequence[str] | None = None) -> None:
         if sys.stdout is not None:
             sys.stdout.flush()  # here, where it is known what to do when nobody reads it
     except WorkbenchError as error:
-        print(f"mcp-workbench: {error}", file=sys.stderr)  # noqa: T201 - the user's terminal
-        status = 1
+        status = _fail(str(error))
     except KeyboardInterrupt:
         status = 130
     except BrokenPipeError:  # the reader of our output, `head` perhaps, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _write_no_more()
         status = 0
+    except OSError as error:
+        _write_no_more()
+        status = _fail(_sentence(error))
     sys.exit(status)
+
+
+def _fail(sentence: str) -> int:
+    """Say what went wrong, on the user's terminal; servers may have had a part in the sentence."""
+    from mcp_workbench.hidden_characters import shown
+
+    print(f"mcp-workbench: {shown(sentence)}", file=sys.stderr)  # noqa: T201
+    return 1
+
+
+def _sentence(error: OSError) -> str:
+    """What a person can make of an error that no command has expected."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the current directory is not there any more: change to another one"
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else f"the output cannot be written: {reason}"
+
+
+def _write_no_more() -> None:
+    """Send what is still to be written to stdout nowhere, or Python would fail once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _run(argv: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 
 from mcp_workbench.errors import WorkbenchError
+from mcp_workbench.hidden_characters import shown
 from mcp_workbench.redaction import Redactor
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -15,6 +16,7 @@ COMMAND_LOG_LEVEL = "error"
 """Commands say themselves what happened: log lines would only tear up what they show."""
 
 _PREFIX = "mcp-workbench: "
+_CONTINUED = "\n    "
 _STDERR = 2
 _MAX_UNWRITTEN = 1024 * 1024
 """Bytes kept for a reader that is slow; what a client that never reads would get beyond them is dropped."""
@@ -111,4 +113,5 @@ class _RedactingFormatter(logging.Formatter):
         self._redact = redact
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._redact(super().format(record))
+        # A server has a part in most lines. What it says must not steer a terminal, nor look like a line of ours.
+        return shown(self._redact(super().format(record))).replace("\n", _CONTINUED)

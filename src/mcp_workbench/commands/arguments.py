@@ -8,6 +8,8 @@ from typing import Any, cast
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.suggestions import closest
 
+_MOST_CHOICES = 8
+_LONGEST_CHOICE = 40
 _DEEPEST = 5
 """How far references and alternatives are followed; a schema may refer to itself."""
 
@@ -33,6 +35,21 @@ def parse_arguments(words: Sequence[str], schema: object) -> dict[str, Any]:
         arguments[key] = _value(key, text, _property(key, root), root)
     _refuse_missing(arguments, root)
     return arguments
+
+
+def describe_values(schema: object, root: Mapping[str, Any], depth: int = 0) -> str:
+    """Return what values a schema takes, in a word or a few: `integer`, `noon|night`, `string|null`; `…` for any."""
+    resolved = _resolved(_mapping(schema), root)
+    choices = [resolved["const"]] if "const" in resolved else _list(resolved.get("enum"))
+    if choices:
+        texts = (choice if isinstance(choice, str) else json.dumps(choice) for choice in choices[:_MOST_CHOICES])
+        shown = [text if len(text) <= _LONGEST_CHOICE else text[: _LONGEST_CHOICE - 1] + "…" for text in texts]
+        return "|".join([*shown, *(["…"] if len(choices) > _MOST_CHOICES else [])])
+    types = _types(resolved, root)
+    if types == {"array"} and depth < _DEEPEST:
+        item = describe_values(resolved.get("items"), root, depth + 1)
+        return "array" if item == "…" or "|" in item else f"{item}[]"
+    return "|".join(name for name in sorted(types, key=lambda name: (name == "null", name))) or "…"
 
 
 def _json_object(text: str) -> dict[str, Any]:

@@ -3,23 +3,19 @@
 import argparse
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
-from rich.markup import escape
 
 from mcp_workbench.commands.arguments import parse_arguments
-from mcp_workbench.commands.loading import load, show_notes
+from mcp_workbench.commands.loading import load, only, show_notes
 from mcp_workbench.commands.session import with_manager
-from mcp_workbench.commands.terminal import console, write_json
-from mcp_workbench.config.loading import LoadedConfig
+from mcp_workbench.commands.terminal import console, line, shown, write_json
 from mcp_workbench.downstream.caller import Caller
-from mcp_workbench.errors import UnknownServer, WorkbenchError
+from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.suggestions import closest
 from mcp_workbench.toolboxes.manager import ClientManager, ToolReference
 
 
@@ -43,27 +39,13 @@ def run(args: argparse.Namespace) -> int:
     reference = ToolReference(args.toolbox, args.server, args.tool)
     loaded = load(args)
     show_notes(loaded)
-    result = with_manager(_only(reference, loaded), _Call(reference, args.arguments).make)
+    result = with_manager(only(loaded, args.toolbox, args.server), _Call(reference, args.arguments).make)
     failed = result.get("isError") is True
     if args.json:
         write_json(result)
     else:
         _show(result, failed=failed)
     return 1 if failed else 0
-
-
-def _only(reference: ToolReference, loaded: LoadedConfig) -> LoadedConfig:
-    """The config without the servers beside the one that is meant, which need not start for this."""
-    box = loaded.config.toolboxes.get(reference.toolbox)
-    if box is None:
-        return loaded  # opening it says so
-    if reference.server not in box.servers:
-        raise UnknownServer(
-            f"Server '{reference.server}' not found in toolbox '{reference.toolbox}'"
-            + closest(reference.server, list(box.servers), "server")
-        )
-    alone = box.model_copy(update={"servers": {reference.server: box.servers[reference.server]}})
-    return replace(loaded, config=loaded.config.model_copy(update={"toolboxes": {reference.toolbox: alone}}))
 
 
 class _Call:
@@ -88,10 +70,18 @@ class _Call:
 
     async def _hear(self, method: str, params: JSONObject) -> None:
         if method == "notifications/progress" and self._err.is_terminal:
-            total = f" of {params['total']:g}" if isinstance(params.get("total"), int | float) else ""
+            total = f" of {_amount(params['total'])}" if isinstance(params.get("total"), int | float) else ""
             message = f": {params['message']}" if params.get("message") else ""
-            news = f"progress {params.get('progress')}{total}{message}"
-            self._err.print(f"[dim]{escape(news)}[/]")
+            told = f"progress {_amount(params.get('progress'))}{total}{message}"
+            self._err.print(f"[dim]{line(told)}[/]")
+
+
+def _amount(value: object) -> str:
+    """A number as one says it; a server may send one that is larger than any float, and than Python likes to print."""
+    try:
+        return f"{value:g}" if isinstance(value, int | float) else str(value)
+    except (OverflowError, ValueError):
+        return "a very large number"
 
 
 async def _refuse(method: str, params: JSONObject) -> JSONObject:
@@ -116,7 +106,7 @@ def _show(result: JSONObject, *, failed: bool) -> None:
     content = result.get("content")
     blocks = cast("list[Any]", content) if isinstance(content, list) else []
     for block in blocks:
-        text = _readable(block)
+        text = shown(_readable(block))
         sys.stdout.write(text if text.endswith("\n") else text + "\n")  # not through rich, which would expand tabs
     if not blocks and "structuredContent" in result:
         write_json(result["structuredContent"])

@@ -4,17 +4,19 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
-from rich.markup import escape
-from rich.padding import Padding
-from rich.table import Table
 
 from mcp_workbench.commands.checkup import Checkup, ContextCosts, ServerCheck, State
 from mcp_workbench.commands.context_cost import ESTIMATE, Cost
 from mcp_workbench.commands.loading import counted
-from mcp_workbench.commands.terminal import console
+from mcp_workbench.commands.terminal import console, joined_names, line, rows, write_folded
 
+_COLUMNS = (
+    *((title, "left") for title in ("toolbox", "server", "state")),
+    *((title, "right") for title in ("ready in", "tools", "characters", "tokens")),
+)
+_COST_COLUMNS = (("in the model's context", "left"), ("characters", "right"), ("tokens", "right"))
 _STYLES = {State.READY: "green", State.FAILED: "red", State.STARTING: "yellow"}
 
 
@@ -22,10 +24,10 @@ def show_verdict(checkup: Checkup, out: Console) -> None:
     """Say that the config is valid, and what is in it."""
     toolboxes, servers = len(checkup.loaded.config.toolboxes), len(checkup.servers)
     numbers = f"{counted(toolboxes, 'toolbox', 'toolboxes')}, {counted(servers, 'server')}"
-    out.print(f"[green]{escape(str(checkup.loaded.path))} is valid[/]: {numbers}.")
+    out.print(f"[green]{line(checkup.loaded.path)} is valid[/]: {numbers}.")
     if checkup.disabled:
         names = ", ".join(f"{server.toolbox}/{server.name}" for server in checkup.disabled)
-        out.print(f"Left out, since disabled: {escape(names)}.")
+        out.print(f"Left out, since disabled: {line(names)}.")
 
 
 def progress(checkup: Checkup) -> AbstractContextManager[object]:
@@ -33,18 +35,19 @@ def progress(checkup: Checkup) -> AbstractContextManager[object]:
     err = console(stderr=True, soft_wrap=False)
     if not err.is_terminal:
         return nullcontext()
-    return Live(_Progress(checkup), console=err, transient=True, refresh_per_second=8)
+    return Live(_Progress(checkup, err), console=err, transient=True, refresh_per_second=8)
 
 
 class _Progress:
     """The table as it is at the moment when it is drawn."""
 
-    def __init__(self, checkup: Checkup) -> None:
+    def __init__(self, checkup: Checkup, out: Console) -> None:
         self._checkup = checkup
+        self._out = out
         self._began = time.monotonic()
 
-    def __rich__(self) -> Table:
-        return _table(self._checkup, waited=time.monotonic() - self._began)
+    def __rich__(self) -> RenderableType:
+        return _table(self._out, self._checkup, waited=time.monotonic() - self._began)
 
 
 def show_result(checkup: Checkup, out: Console) -> None:
@@ -53,7 +56,7 @@ def show_result(checkup: Checkup, out: Console) -> None:
         out.print("There is no server to start. `mcp-workbench import` takes over those of your other clients.")
         return
     out.print()
-    out.print(_table(checkup))
+    out.print(_table(out, checkup))
     for server in checkup.servers:
         _show_trouble(out, server)
     if checkup.costs is not None and checkup.having(State.READY):
@@ -73,17 +76,16 @@ def as_json(checkup: Checkup) -> dict[str, Any]:
     }
 
 
-def _table(checkup: Checkup, waited: float = 0.0) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("toolbox", "server"):
-        table.add_column(title, overflow="fold")
-    table.add_column("state", no_wrap=True)
-    for title in ("ready in", "tools", "characters", "tokens"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for server in checkup.servers:
-        state = f"[{_STYLES.get(server.state, 'dim')}]{server.state.value}[/]"
-        table.add_row(escape(server.toolbox), escape(server.name), state, *_figures(server, waited))
-    return table
+def _table(out: Console, checkup: Checkup, waited: float = 0.0) -> RenderableType:
+    cells = [
+        (line(server.toolbox), line(server.name), _state(server.state), *_figures(server, waited))
+        for server in checkup.servers
+    ]
+    return rows(out, _COLUMNS, cells)
+
+
+def _state(state: State) -> str:
+    return f"[{_STYLES.get(state, 'dim')}]{state.value}[/]"
 
 
 def _figures(server: ServerCheck, waited: float) -> tuple[str, ...]:
@@ -99,33 +101,33 @@ def _figures(server: ServerCheck, waited: float) -> tuple[str, ...]:
 def _show_trouble(out: Console, server: ServerCheck) -> None:
     lines: list[str] = []
     if server.diagnosis:
-        lines = [escape(server.diagnosis.cause), f"[bold]Next:[/] {escape(server.diagnosis.next_step)}"]
+        lines = [line(server.diagnosis.cause), f"[bold]Next:[/] {line(server.diagnosis.next_step)}"]
     elif server.warning:
-        lines = [escape(server.warning)]
+        lines = [line(server.warning)]
     if lines:
-        out.print(f"\n[{'red' if server.diagnosis else 'yellow'}]{escape(f'{server.toolbox}/{server.name}')}[/]")
-    for line in lines:
-        out.print(Padding(line, (0, 0, 0, 2), expand=False))
+        out.print()
+        names = joined_names(out, [line(server.toolbox), line(server.name)])
+        write_folded(out, f"[{'red' if server.diagnosis else 'yellow'}]{names}[/]")
+    for each in lines:
+        write_folded(out, each, indent=2)
 
 
 def _show_costs(out: Console, checkup: Checkup, costs: ContextCosts) -> None:
     tools = sum(len(server.offered) for server in checkup.servers)
     failed = len(checkup.having(State.FAILED))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("in the model's context", overflow="fold")
-    for title in ("characters", "tokens"):
-        table.add_column(title, justify="right", no_wrap=True)
-    _add_cost(table, f"directly: {counted(tools, 'tool')}, always", costs.directly)
-    _add_cost(table, "workbench: 2 tools and its instructions, always", costs.workbench)
-    for toolbox, cost in costs.opening.items():
-        _add_cost(table, f"workbench: opening {toolbox} adds", cost)
+    cells = [
+        _cost(f"directly: {counted(tools, 'tool')}, always", costs.directly),
+        _cost("workbench: 2 tools and its instructions, always", costs.workbench),
+        *(_cost(f"workbench: opening {toolbox} adds", cost) for toolbox, cost in costs.opening.items()),
+    ]
     out.print()
-    out.print(table)
-    out.print(f"\n{_savings(costs)} {_reservations(failed)}")
+    out.print(rows(out, _COST_COLUMNS, cells, names=1))
+    out.print()
+    write_folded(out, f"{_savings(costs)} {_reservations(failed)}")
 
 
-def _add_cost(table: Table, label: str, cost: Cost) -> None:
-    table.add_row(escape(label), f"{cost.characters:,}", f"{cost.tokens:,}")
+def _cost(label: str, cost: Cost) -> tuple[str, ...]:
+    return (line(label), f"{cost.characters:,}", f"{cost.tokens:,}")
 
 
 def _savings(costs: ContextCosts) -> str:

@@ -49,7 +49,11 @@ def run(args: argparse.Namespace) -> int:
         try:
             anyio.run(_Demo(console()).show, config)
         except Exception as error:
-            raise WorkbenchError(f"The demo did not get to its end: {_cause(error)}") from None
+            if isinstance(cause := _cause(error), OSError) and not isinstance(
+                cause, TimeoutError
+            ):  # our output cannot be written, or nobody reads it
+                raise cause from None
+            raise WorkbenchError(f"The demo did not get to its end: {_sentence(cause)}") from None
     return 0
 
 
@@ -153,8 +157,12 @@ def _text(result: CallToolResult) -> str:
     return text
 
 
-def _cause(error: BaseException) -> str:
+def _cause(error: BaseException) -> BaseException:
     """Return the one error that a person can use of those that task groups have wrapped."""
     if isinstance(error, BaseExceptionGroup):
         return _cause(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    return error
+
+
+def _sentence(error: BaseException) -> str:
     return f"no answer within {_PATIENCE} s" if isinstance(error, TimeoutError) else str(error)

@@ -1,35 +1,32 @@
-"""`mcp-workbench list`: the toolboxes and servers of the config, or the tools of one toolbox."""
+"""`mcp-workbench list`: the toolboxes and servers of the config, or the tools of one toolbox or server."""
 
 import argparse
 import json
-import re
-import textwrap
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.padding import Padding
-
-from mcp_workbench.commands.loading import counted, load, show_notes
+from mcp_workbench.commands.loading import counted, load, only, show_notes
+from mcp_workbench.commands.paging import paged
 from mcp_workbench.commands.session import with_manager
-from mcp_workbench.commands.terminal import console, write_json
+from mcp_workbench.commands.starting import show_starting
+from mcp_workbench.commands.terminal import console, line, paragraph, write_folded, write_json
+from mcp_workbench.commands.tool_view import show_tools
 from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.config.models import ServerConfig, StdioServer
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.toolboxes.manager import ClientManager, OpenedToolbox
 
-_LONG_LINE = 100
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Shows the toolboxes and servers of the config, without starting any. With the name of a toolbox, opens it "
-        "and shows its tools; arguments that a tool can do without are in brackets."
+        "and shows its tools with their arguments, those that a tool can do without in brackets, and what they cost a "
+        "model; with a server too, starts and shows that one alone."
     )
     parser.add_argument("toolbox", nargs="?", metavar="TOOLBOX", help="the toolbox to open")
+    parser.add_argument("server", nargs="?", metavar="SERVER", help="the server in it to start")
     parser.add_argument("--json", action="store_true", help="write JSON; for a toolbox, what open_toolbox returns")
 
 
@@ -40,15 +37,22 @@ def run(args: argparse.Namespace) -> int:
     if args.toolbox is None:
         _show_config(loaded, as_json=args.json)
         return 0
+    if args.server is not None:
+        loaded = only(loaded, args.toolbox, args.server)
 
     async def open_toolbox(manager: ClientManager) -> OpenedToolbox:
-        return await manager.open(args.toolbox, Caller())
+        with show_starting(manager, args.toolbox):
+            return await manager.open(args.toolbox, Caller())
 
     opened = with_manager(loaded, open_toolbox)
     if args.json:
         write_json(json.loads(opened.as_json()))
     else:
-        _show_tools(opened)
+        out = console(soft_wrap=False)
+        with paged(out):
+            show_tools(out, opened)
+        for error in opened.errors.values():
+            console(stderr=True).print(f"[red]{paragraph(error)}[/]")
     return 1 if opened.errors else 0
 
 
@@ -64,12 +68,14 @@ def _show_config(loaded: LoadedConfig, *, as_json: bool) -> None:
         return
     out = console(soft_wrap=False)
     if not loaded.config.toolboxes:
-        out.print(f"{escape(str(loaded.path))} has no toolbox yet: `mcp-workbench import` takes over your servers.")
-    for name, box in loaded.config.toolboxes.items():
-        out.print(f"[bold]{escape(name)}[/] ({counted(len(box.servers), 'server')}): {escape(_flat(box.description))}")
-        for server, config in box.servers.items():
-            line = f"  [cyan]{escape(server)}[/]  [dim]{escape(redact(config.describe()))}[/]{_filter(config)}"
-            out.print(line, soft_wrap=True)  # to be copied whole
+        write_folded(out, f"{line(loaded.path)} has no toolbox yet: `mcp-workbench import` takes over your servers.")
+    with paged(out):
+        for name, box in loaded.config.toolboxes.items():
+            head = f"[bold]{line(name)}[/] ({counted(len(box.servers), 'server')}): {line(_flat(box.description))}"
+            write_folded(out, head, hanging=4)
+            for server, config in box.servers.items():
+                started = f"[dim]{line(redact(config.describe()))}[/]"
+                write_folded(out, f"[cyan]{line(server)}[/]  {started}{_filter(config)}", indent=2, hanging=4)
 
 
 def _described(servers: Mapping[str, ServerConfig], redact: Redactor) -> list[dict[str, Any]]:
@@ -92,47 +98,7 @@ def _started_by(config: ServerConfig, redact: Redactor) -> dict[str, Any]:
 def _filter(config: ServerConfig) -> str:
     if config.tool_filters is None or config.filters.admits_all:
         return ""
-    return f"  (only {escape(', '.join(config.tool_filters))})" if config.tool_filters else "  (none of its tools)"
-
-
-def _show_tools(opened: OpenedToolbox) -> None:
-    out = console(soft_wrap=False)
-    for server, tools in opened.tools.items():
-        out.print(f"[bold]{escape(opened.name)} / {escape(server)}[/] ({counted(len(tools), 'tool')})")
-        for tool in tools.raw:
-            _show_tool(out, tool)
-    for error in opened.errors.values():
-        console(stderr=True).print(f"[red]{escape(str(error))}[/]")
-
-
-def _show_tool(out: Console, tool: Mapping[str, Any]) -> None:
-    line = f"[cyan]{escape(str(tool['name']))}[/] {escape(_signature(tool.get('inputSchema')))}"
-    out.print(_indented(line.rstrip(), 2))
-    if isinstance(description := tool.get("description"), str) and description.strip():
-        out.print(_indented(escape(_summary(description)), 6))
-
-
-def _indented(line: str, columns: int) -> Padding:
-    return Padding(line, (0, 0, 0, columns), expand=False)
-
-
-def _signature(schema: object) -> str:
-    """Return the arguments as one would type them, the optional ones in brackets."""
-    if not isinstance(schema, dict):
-        return ""
-    declared = cast("dict[str, Any]", schema)
-    properties, required = declared.get("properties"), declared.get("required")
-    names = list(cast("dict[str, Any]", properties)) if isinstance(properties, dict) else []
-    needed = cast("list[Any]", required) if isinstance(required, list) else []
-    return " ".join(f"{name}=…" if name in needed else f"[{name}=…]" for name in names)
-
-
-def _summary(description: str) -> str:
-    """Return the first line, or of a long one the first sentence; models read it all, and so does --json."""
-    line = description.strip().splitlines()[0]
-    if len(line) > _LONG_LINE:
-        line = re.split(r"(?<=[.!?])\s", line, maxsplit=1)[0]
-    return textwrap.shorten(line, 2 * _LONG_LINE, placeholder=" …")
+    return f"  (only {line(', '.join(config.tool_filters))})" if config.tool_filters else "  (none of its tools)"
 
 
 def _flat(text: str) -> str:

@@ -143,4 +143,7 @@ def _near(key: str, known: frozenset[str]) -> str | None:
 
 
 def _fold(key: str) -> str:
-    return key.casefold().replace("_", "").replace("-", "").replace(" ", "")
+    # Imported late, as above. Compatibility forms look alike: a full-width key must not be a filter that is ignored.
+    from unicodedata import normalize
+
+    return normalize("NFKC", key).casefold().replace("_", "").replace("-", "").replace(" ", "")

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from mcp_workbench.config.document import Document, Json, JsonPath, NotJson, Problem, read_document, show_path
+from mcp_workbench.config.file_content import read_content
 from mcp_workbench.config.keys import Selection
 from mcp_workbench.config.models import RemoteServer, ServerConfig, WorkbenchConfig
 from mcp_workbench.config.variables import Expansion, Use, expand
@@ -94,7 +95,7 @@ def parse_config(text: str | bytes, source: str, environ: Mapping[str, str]) -> 
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_content(path)
     except FileNotFoundError:
         problem = _MISSING
     except OSError as error:
