@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import stat
 import sys
@@ -21,6 +22,7 @@ from mcp_workbench.errors import CallFailed
 from mcp_workbench.toolboxes.manager import ClientManager, ToolReference
 from serving import names, opened, refusal, serving, used, using
 from wire import (
+    PATIENCE,
     Era,
     Json,
     WireClient,
@@ -148,6 +150,18 @@ async def test_a_child_that_holds_the_pipes_of_a_dead_server_delays_nothing(log:
 
 # Pauses.
 
+PAUSING = re.compile(r"It failed (\d+) times in a row; the next try is due in (\d+) s$")
+
+
+def is_left_alone(sentence: str) -> bool:
+    """Whether the sentence announces a pause, one that its number of failures allows."""
+    if (found := PAUSING.search(sentence)) is None:
+        return False
+    failures, seconds = int(found[1]), int(found[2])
+    assert failures >= 2
+    assert 1 <= seconds <= pause_after(failures)
+    return True
+
 
 def test_pauses_grow_from_nothing_to_a_minute() -> None:
     assert [pause_after(failures) for failures in range(1, 11)] == [0, 1, 2, 4, 8, 16, 32, 60, 60, 60]
@@ -164,9 +178,11 @@ async def test_a_server_that_cannot_start_is_left_alone_for_a_while_and_recovers
         cause = FAILED + "exited with status 1 before it was ready; the last lines of its stderr:\nno database"
         for _ in range(2):
             assert refusal(await client.call_tool("open_toolbox", {"toolbox_name": "dev"})) == cause
-        tried = starts(log)
-        pausing = refusal(await client.call_tool("open_toolbox", {"toolbox_name": "dev"}))
-        assert pausing == f"{cause}\nIt failed 2 times in a row; the next try is due in 1 s"
+        said, tried = cause, starts(log)
+        while not is_left_alone(said):  # on a busy machine a short pause may be over when we come
+            tried = starts(log)
+            said = refusal(await client.call_tool("open_toolbox", {"toolbox_name": "dev"}))
+            assert said.startswith(cause)
         assert starts(log) == tried
         obstacle.unlink()
         with anyio.fail_after(20):
@@ -180,12 +196,13 @@ async def test_a_server_that_cannot_start_is_left_alone_for_a_while_and_recovers
 @both_servers
 async def test_a_server_that_dies_of_every_call_is_left_alone_for_a_while(log: Path, server_era: Era) -> None:
     async with dev(log, scripted(era=server_era, log=str(log))) as client:
-        for _ in range(2):
-            assert "exited with status 1" in refusal(await used(client, "dev", "one", "crash"))
-        pausing = refusal(await used(client, "dev", "one", "crash"))
-        assert pausing.startswith(FAILED + "exited with status 1")
-        assert pausing.endswith("It failed 2 times in a row; the next try is due in 1 s")
-    assert len(read_log(log, event="executed", tool="crash")) == 2
+        said, calls = "", 0
+        while not is_left_alone(said):  # on a busy machine a short pause may be over when we come
+            assert said.startswith(BEGINS.format("crash") if said else "")
+            said, calls = refusal(await used(client, "dev", "one", "crash")), calls + 1
+        assert calls > 2
+        assert said.startswith(FAILED + "exited with status 1")
+    assert len(read_log(log, event="executed", tool="crash")) == calls - 1
 
 
 async def test_a_server_that_works_between_its_deaths_is_not_made_to_wait(log: Path) -> None:
@@ -220,8 +237,11 @@ async def test_a_call_that_takes_too_long_fails_and_its_server_is_told(log: Path
     async with dev(log, scripted(era=server_era, log=str(log)) | {"callTimeout": 0.4}) as client:
         sentence = refusal(await used(client, "dev", "one", "slow", {"token": "late"}))
         assert sentence == BEGINS.format("slow") + "no answer within 0.4 s (callTimeout)"
-        (cancelled,) = await logged(log, event="cancelled")
-        assert text_of(await used(client, "dev", "one", "echo")) == "{}"
+        cancelled, *_ = await logged(log, event="cancelled")
+        with anyio.fail_after(PATIENCE):  # the timeout is for every call, and a busy machine may take that long for one
+            while (result := await used(client, "dev", "one", "echo")).get("isError"):
+                assert refusal(result) == BEGINS.format("echo") + "no answer within 0.4 s (callTimeout)"
+        assert text_of(result) == "{}"
     (executed,) = read_log(log, event="executed", token="late")
     assert (cancelled["requestId"], cancelled["tool"]) == (executed["id"], "slow")
     assert received(log, "notifications/cancelled")[0]["params"]["reason"] == "timed out after 0.4 s"
@@ -231,7 +251,7 @@ async def test_a_call_that_takes_too_long_fails_and_its_server_is_told(log: Path
 @both_servers
 async def test_progress_restarts_the_clock_of_a_call(log: Path, server_era: Era) -> None:
     async with dev(log, scripted(era=server_era, log=str(log)) | {"callTimeout": 1.5}) as client:
-        assert text_of(await used(client, "dev", "one", "progress", {"n": 6, "interval": 0.4})) == "done"
+        assert text_of(await used(client, "dev", "one", "progress", {"n": 17, "interval": 0.1})) == "done"
 
 
 async def test_each_server_has_its_own_timeout(log: Path, tmp_path: Path) -> None:
@@ -271,11 +291,18 @@ async def test_no_server_is_stopped_in_the_middle_of_a_call(log: Path, tmp_path:
         await opened(client, "dev")
         waiting = await client.start_call("use_tool", using("dev", "one", "slow", {"file": str(gate)}))
         await logged(log, event="executed", tool="slow")
+        lives = starts(log)
         await used(client, "dev", "two", "echo")
-        await logged(other, event="exit")  # two was used later, and has been unused for long enough
+        await stopped(other)  # two was used later, and has been unused for long enough
         gate.touch()
         assert text_of(await waiting.wait()) == "waited"
-    assert starts(log) == 1
+        assert starts(log) == lives
+
+
+async def stopped(log: Path) -> None:
+    """Wait until every life of a server has ended."""
+    with anyio.fail_after(PATIENCE):
+        await eventually(lambda: len(read_log(log, event="exit")) == starts(log))
 
 
 @pytest.mark.parametrize("client_era", ["legacy", "modern"])
@@ -286,19 +313,21 @@ async def test_no_server_is_stopped_in_the_middle_of_a_question(
     other = tmp_path / "other.jsonl"
     servers = {"one": scripted(era=server_era, log=str(log)), "two": scripted(log=str(other))}
     idle = {name: server | {"idleTimeout": 0.4} for name, server in servers.items()}
+    lives: list[int] = []
 
     async def answer(_method: str, _params: Json) -> Json:
+        lives.append(starts(log))
         await client.start_call("use_tool", using("dev", "two", "echo"))
         await logged(other, event="executed")
-        await logged(other, event="exit")  # two was used later, and has been unused for long enough
-        assert not read_log(log, event="exit")
+        await stopped(other)  # two was used later, and has been unused for long enough
+        assert len(read_log(log, event="exit")) == lives[0] - 1
         return {"action": "accept", "content": {"name": "blue"}}
 
     async with serving(tmp_path, {"dev": idle}, client_era, capabilities={"elicitation": {}}) as client:
         await opened(client, "dev")
         result = await client.call_tool_answering("use_tool", using("dev", "one", "ask"), answer)
-    assert "blue" in text_of(result)
-    assert starts(log) == 1
+        assert "blue" in text_of(result)
+        assert [starts(log)] == lives
 
 
 @both_servers
