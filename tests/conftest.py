@@ -8,6 +8,15 @@ import pytest
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # without bytecode a program takes twice as long to start
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two more than there are processors, since most tests wait for processes; none to run a single file of tests."""
+    files = {argument.partition("::")[0] for argument in config.args}
+    workers = (os.cpu_count() or 1) + 2
+    if not all(file.endswith(".py") for file in files):
+        return workers
+    return 0 if len(files) == 1 else min(len(files), workers)
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     """The workbench runs on asyncio; so do its tests."""

@@ -1,8 +1,10 @@
 """Packages from the registries, installed by name at a major version, and the programs that run them."""
 
+import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,33 @@ def npm_install(folder: Path) -> None:
     """Install the packages there, and run nothing of theirs."""
     quietly = ("--no-audit", "--no-fund", "--no-save", "--omit=optional", "--ignore-scripts", "--loglevel=error")
     run([program("npm"), "install", "--prefix", folder, *quietly, *NPM_PACKAGES], check=True)
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder of this run of the tests; of all processes that run them, the first that asks fills it."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    done, failed = folder.with_suffix(".done"), folder.with_suffix(".failed")
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        _wait_for(done, failed)
+        return folder
+    try:
+        make(folder)
+    except BaseException:
+        failed.touch()
+        raise
+    done.touch()
+    return folder
+
+
+def _wait_for(done: Path, failed: Path) -> None:
+    until = time.monotonic() + PATIENCE
+    while not done.exists():
+        if failed.exists() or time.monotonic() > until:
+            pytest.fail(f"{done.stem} could not be made by another process; its report says why")
+        time.sleep(0.1)
 
 
 def assert_nothing_runs_in(folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Published clients and servers that nobody here wrote, with the workbench before or behind them.
 
-They are installed by name, at a major version, into a folder that is gone after the run.
+They are installed by name, at a major version, once a run, into a temporary folder of pytest's.
 """
 
 import json
@@ -18,7 +18,7 @@ import pytest
 
 from compat.everything import CAPABILITIES, STEPS, Recording, record
 from compat.inspector import TOOL_IS_ERROR, Inspector
-from compat.published import PYTEST_MCPTEST, assert_nothing_runs_in, npm_install, program, run
+from compat.published import PYTEST_MCPTEST, assert_nothing_runs_in, made_once, npm_install, program, run
 from serving import opened, serving, using
 from wire import (
     LEGACY_VERSION,
@@ -50,13 +50,15 @@ def node() -> str:
 
 
 @pytest.fixture(scope="session")
-def modules(node: str) -> Generator[Path]:
+def modules(node: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the packages, and with the scripts that import them: Node looks where the script lies."""
-    with tempfile.TemporaryDirectory(prefix="compat-", ignore_cleanup_errors=True) as folder:
-        npm_install(Path(folder))
+
+    def install(folder: Path) -> None:
+        npm_install(folder)
         for script in COMPAT.glob("*.mjs"):
             shutil.copy(script, folder)
-        yield Path(folder)
+
+    return made_once(tmp_path_factory, "modules", install)
 
 
 # `@modelcontextprotocol/server-everything`, directly and behind the workbench.
