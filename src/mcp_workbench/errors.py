@@ -3,8 +3,8 @@
 `str(error)` is the sentence a user or a model reads: it begins as the contract says, and help may follow it.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
 
 
 class WorkbenchError(Exception):
@@ -71,6 +71,17 @@ class ConnectFailed(WorkbenchError):
     def __init__(self, toolbox: str, server: str, reason: str) -> None:
         self.reason = reason
         super().__init__(f"Failed to connect to server '{server}' in toolbox '{toolbox}': {reason}")
+
+
+class LoginRequired(ConnectFailed):
+    """A remote server that a person must log in to first."""
+
+    def __init__(
+        self, toolbox: str, server: str, reason: str, begin: Callable[[], Awaitable[Any]] | None = None
+    ) -> None:
+        super().__init__(toolbox, server, reason)
+        self.begin = begin
+        """Begins that login, for whoever can show its page to the person."""
 
 
 class ToolboxFailed(WorkbenchError):

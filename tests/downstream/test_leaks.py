@@ -9,14 +9,12 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
 
+from lone_connection import lone_connection
 from mcp_workbench.config.models import StdioServer
 from mcp_workbench.downstream.caller import Caller
-from mcp_workbench.downstream.connection import Connection
-from mcp_workbench.downstream.link import Question
-from mcp_workbench.downstream.questions import Parking
+from mcp_workbench.downstream.question import Question
 from mcp_workbench.jsonrpc import pipes
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.redaction import Redactor
 from mcp_workbench.upstream.stdio import MessageWriter
 from wire import assert_gone, read_log, scripted
 
@@ -65,19 +63,13 @@ async def test_a_paused_call_that_was_resumed_leaves_no_task_and_no_question(tmp
     caller = Caller(declared={"elicitation": {}})
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
-            connection = Connection(
-                "dev", "asker", config, redact=Redactor(()), tasks=tasks, on_news=lambda origin, method, params: None
-            )
-            parking = Parking(tasks)
+            connection = lone_connection("dev", "asker", config, tasks)
             await connection.open(caller)
             await anyio.wait_all_tasks_blocked()
             before = len(anyio.get_running_tasks()), questions_in_memory()
-            pause = await parking.converse(await connection.begin("ask", {}, caller))
+            pause = await connection.call("ask", {}, caller)
             answers = dict.fromkeys(pause["inputRequests"], ACCEPTED)
-            resumed = parking.resumption(Caller(state=pause["requestState"], answers=answers)).parked
-            assert resumed is not None
-            await parking.converse(resumed)
-            del resumed
+            await connection.call("ask", {}, Caller(state=pause["requestState"], answers=answers))
             await anyio.wait_all_tasks_blocked()
             assert (len(anyio.get_running_tasks()), questions_in_memory()) == before
             await connection.stop()

@@ -12,11 +12,9 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from lone_connection import lone_connection
 from mcp_workbench.config.models import StdioServer
 from mcp_workbench.downstream.caller import Caller
-from mcp_workbench.downstream.connection import Connection
-from mcp_workbench.downstream.questions import Parking
-from mcp_workbench.redaction import Redactor
 from wire import (
     Era,
     Json,
@@ -358,22 +356,17 @@ async def test_questions_left_unanswered_are_asked_again(log: Path) -> None:
     assert json.loads(text_of(result)) == [{"q1": NAMED, "q2": NAMED}]
 
 
-def _ignore(_origin: str, _method: str, _params: Json) -> None:
-    pass
-
-
 async def test_a_call_that_nobody_resumes_is_given_up_and_its_server_hears_a_cancelled_answer(log: Path) -> None:
     config = StdioServer.model_validate(scripted(log=str(log)))
     caller = Caller(declared={"elicitation": {}})
     async with anyio.create_task_group() as tasks:
-        connection = Connection("dev", "asker", config, redact=Redactor(()), tasks=tasks, on_news=_ignore)
-        parking = Parking(tasks, patience=0.05)
+        connection = lone_connection("dev", "asker", config, tasks, patience=0.05)
         with anyio.fail_after(20):
-            pause = await parking.converse(await connection.begin("ask", {}, caller))
+            pause = await connection.call("ask", {}, caller)
             assert pause["resultType"] == "input_required"
             await logged(log, event="cancelled")
             with pytest.raises(MCPError, match="no longer open"):
-                parking.resumption(Caller(state=pause["requestState"], answers={}))
+                await connection.call("ask", {}, Caller(state=pause["requestState"], answers={}))
             await connection.stop()
         tasks.cancel_scope.cancel()
     assert answered_to_server(log) == [{"action": "cancel"}]

@@ -250,12 +250,14 @@ async def test_whoever_waits_gets_the_result_and_whoever_stops_waiting_cancels()
     assert talk.sent[-1]["params"] == {"requestId": 2, "reason": "no longer wanted"}
 
 
-async def test_a_waiter_can_be_woken_without_an_outcome() -> None:
-    request = Conversation().peer.start("one", None)
-    request.wake()
-    with anyio.fail_after(5):
-        await request.changed()
-    assert not request.settled
+def test_whoever_began_a_request_hears_of_its_outcome_once() -> None:
+    talk = Conversation()
+    heard: list[bool] = []
+    request = talk.peer.start("one", None, on_settled=lambda: heard.append(request.settled))
+    talk.peer.receive(result(1, ok=True))
+    talk.peer.receive(result(1, ok=False))
+    request.cancel("too late")
+    assert heard == [True]
 
 
 scalars = st.none() | st.booleans() | st.integers(-2, 4) | st.floats() | st.text(max_size=3)

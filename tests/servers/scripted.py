@@ -16,6 +16,7 @@ exit_on: method to the status with which it exits instead of answering. close_st
     it closes its stdout, or never reads again, and lives on. announce_on: methods after which it says that its tools
     have changed. answer_notifications: the id, null perhaps, of an error that it sends for each.
 stderr_flood: bytes written to stderr at start and on each call. stdout_flood: true; noise without end.
+ask_on: methods, of notifications too, after which it asks something: each with the question's method and params.
 ignore_stdin_eof, ignore_sigterm: true. grandchild: true, or `"inherits"` to let it hold our pipes open;
     it inherits an ignored SIGTERM too.
 log: path of a JSONL file that gets every event. log_env: names of variables to show in the start event.
@@ -135,6 +136,8 @@ class Server:
     def _misbehave_after(self, method: str | None) -> None:
         if method in self.options.get("announce_on", ()):
             self.tools_changed()
+        if method in self.options.get("ask_on", {}):
+            self.ask(*self.options["ask_on"][method])
         if method in self.options.get("close_stdout_on", ()):
             self.wire.event("stdout closed")
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -16,7 +16,8 @@ from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.errors import ConnectFailed
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
-from mcp_workbench.toolboxes.manager import ClientManager, OpenedToolbox
+from mcp_workbench.toolboxes.manager import ClientManager
+from mcp_workbench.toolboxes.opening import OpenedToolbox
 
 
 class State(Enum):

@@ -15,7 +15,8 @@ from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.config.models import ServerConfig, StdioServer
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.redaction import Redactor
-from mcp_workbench.toolboxes.manager import ClientManager, OpenedToolbox
+from mcp_workbench.toolboxes.manager import ClientManager
+from mcp_workbench.toolboxes.opening import OpenedToolbox
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ def pause_after(failures: int) -> float:
     return _PAUSES[min(failures, len(_PAUSES) - 1)]
 
 
-class Pauses:
+class Backoff:
     """The failures of one server since it last worked."""
 
     def __init__(self) -> None:

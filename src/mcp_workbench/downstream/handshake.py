@@ -40,6 +40,8 @@ class Greeting:
 
     version: str
     capabilities: JSONObject
+    instructions: str | None = None
+    """What it tells a model about itself."""
 
     @property
     def modern(self) -> bool:
@@ -85,7 +87,7 @@ async def greet(peer: Peer, declared: Mapping[str, Any], *, legacy_first: bool) 
                 raise
     probe = _start_discover(peer, declared, LATEST_MODERN_VERSION)
     with anyio.move_on_after(_PROBE_PATIENCE):
-        await _settled(probe)
+        await probe.wait()
     if not probe.settled:
         return await _greet_both_ways(peer, declared, probe)
     return await _discovered(peer, declared, probe) or _initialized(
@@ -99,7 +101,7 @@ async def _greet_both_ways(peer: Peer, declared: Mapping[str, Any], probe: Reque
     async with anyio.create_task_group() as either:
 
         async def leave_when_settled(request: Request) -> None:
-            await _settled(request)
+            await request.wait()
             either.cancel_scope.cancel()
 
         either.start_soon(leave_when_settled, probe)
@@ -110,16 +112,11 @@ async def _greet_both_ways(peer: Peer, declared: Mapping[str, Any], probe: Reque
         return _initialized(peer, await hello.result())
     except RemoteError as refusal:
         # A server that was slow to answer the probe is modern by now, and refuses the greeting for it.
-        await _settled(probe)
+        await probe.wait()
         greeting = await _discovered(peer, declared, probe)
         if greeting is None:
             raise refusal from None
         return greeting
-
-
-async def _settled(request: Request) -> None:
-    while not request.settled:
-        await request.changed()
 
 
 def _start_discover(peer: Peer, declared: Mapping[str, Any], version: str) -> Request:
@@ -147,7 +144,7 @@ async def _discovered(peer: Peer, declared: Mapping[str, Any], probe: Request) -
     except BadAnswer:
         return None
     version = _mutual_version(result.get("supportedVersions"))
-    return None if version is None else Greeting(version, _object(result.get("capabilities")))
+    return None if version is None else _greeting(version, result)
 
 
 def _initialized(peer: Peer, result: JSONObject) -> Greeting:
@@ -155,7 +152,13 @@ def _initialized(peer: Peer, result: JSONObject) -> Greeting:
     if version not in HANDSHAKE_PROTOCOL_VERSIONS:
         raise BadAnswer(f"it speaks protocol version {version!r}, which is not known here")
     peer.notify("notifications/initialized")
-    return Greeting(version, _object(result.get("capabilities")))
+    return _greeting(version, result)
+
+
+def _greeting(version: str, result: JSONObject) -> Greeting:
+    instructions = result.get("instructions")
+    said = instructions.strip() if isinstance(instructions, str) else ""
+    return Greeting(version, _object(result.get("capabilities")), said or None)
 
 
 def _supported(error_data: object) -> object:

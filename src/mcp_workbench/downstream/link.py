@@ -1,13 +1,10 @@
-"""One life of a downstream server: a process that was started, greeted and asked for its tools.
+"""A server to which there is a transport: what we send it, and where what it sends goes.
 
-`open_link` yields a `Link` when all that is done, and when its block is left nothing of the process remains. What the
-server sends on its own account (progress, log messages, questions, changes) is routed to the tool calls under way.
+It does not know whether the server is a program or an address. What the server sends of its own accord (progress, log
+messages, questions, changes) is routed to the tool calls under way. `connecting.open_link` makes links.
 """
 
-import signal
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -16,64 +13,25 @@ from mcp_types import INVALID_REQUEST
 
 from mcp_workbench.downstream.caller import CAPABILITY_OF, missing_capability
 from mcp_workbench.downstream.handshake import Greeting, greet
+from mcp_workbench.downstream.question import Question
 from mcp_workbench.downstream.tool_list import ToolList, read_tool_list
-from mcp_workbench.downstream.transports.process import Program, ServerProcess, SpawnFailed, run_process
-from mcp_workbench.jsonrpc import codec, pipes
+from mcp_workbench.downstream.transports.transport import NoResponse, Transport, TransportFailed
+from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.jsonrpc.errors import BadAnswer, PeerGone, RemoteError, method_not_found
+from mcp_workbench.jsonrpc.errors import BadAnswer, NotDelivered, PeerGone, RemoteError, method_not_found
 from mcp_workbench.jsonrpc.peer import Peer
-from mcp_workbench.redaction import Redactor
-
-_LAST_OUTPUT = 0.5
-"""Seconds for a dead server's last answers to be read; a surviving grandchild may hold the pipe open."""
 
 _BETWEEN_CHANGES = 0.2
 """Seconds between two readings of the tools of a server that announces a change while they are read."""
 
-_SHOWN = 4000
-"""Bytes of a line that cannot be read that are logged and quoted."""
+OnNotification = Callable[[str, JSONObject], None]
+"""Hears what a server tells outside any call: the notification's method and params."""
+
+OnQuestion = Callable[[Question], None]
+"""Takes what a server asks while no call is under way, to be answered at some time."""
 
 
-class LinkFailed(Exception):
-    """The server could not be connected; `str()` is the reason a person reads."""
-
-    def __init__(self, reason: str, *, while_probing: bool = False) -> None:
-        super().__init__(reason)
-        self.while_probing = while_probing
-        """It failed after a first message that some older servers do not survive."""
-
-
-@dataclass
-class Question:
-    """Something a legacy server asks the client, until it is answered or withdrawn."""
-
-    peer: Peer
-    request_id: int | str
-    method: str
-    params: JSONObject
-    closed: anyio.Event = field(default_factory=anyio.Event)
-
-    def answer(self, result: Mapping[str, Any]) -> None:
-        """Pass the client's answer to the server."""
-        if not self.closed.is_set():
-            self.closed.set()
-            self.peer.answer(self.request_id, result)
-
-    def refuse(self, code: int, message: str, data: Any = None) -> None:
-        """Tell the server that there is no answer."""
-        if not self.closed.is_set():
-            self.closed.set()
-            self.peer.refuse(self.request_id, code, message, data)
-
-    def give_up(self) -> None:
-        """Answer for a user who never did."""
-        if self.method == "elicitation/create":
-            self.answer({"action": "cancel"})
-        else:
-            self.refuse(INVALID_REQUEST, "The client did not answer")
-
-
-class OpenCall(Protocol):
+class CallUnderWay(Protocol):
     """A tool call under way, as the link sees it."""
 
     @property
@@ -103,21 +61,28 @@ class Link:
     """A connected server. The callbacks of `PeerHandler` are its inbound side."""
 
     def __init__(
-        self, process: ServerProcess, declared: Mapping[str, Any], on_news: Callable[[str, JSONObject], None]
+        self,
+        transport: Transport,
+        declared: Mapping[str, Any],
+        on_notification: OnNotification,
+        on_question: OnQuestion,
     ) -> None:
-        self.peer = Peer(self._send, self)
+        self.peer = Peer(transport.send, self)
         self.declared = declared
         self.greeting = Greeting("", {})
         self.tools = ToolList(())
-        self.calls: dict[int, OpenCall] = {}
+        self.calls: dict[int, CallUnderWay] = {}
         """The calls under way, by progress token, oldest first."""
         self.gone = anyio.Event()
-        self.epitaph = ""
+        self.end_reason = ""
         """How it ended, once it is gone."""
+        self.failure: TransportFailed | None = None
+        """What ended it, where the server itself did not: `LoginNeeded`, for one."""
         self.answered = False
         """Whether any call has been answered: the server does work."""
-        self._process = process
-        self._on_news = on_news
+        self._transport = transport
+        self._on_notification = on_notification
+        self._on_question = on_question
         self._tokens = 0
         self._questions: WeakValueDictionary[int | str, Question] = WeakValueDictionary()
         """The questions that calls still hold, by id."""
@@ -139,7 +104,7 @@ class Link:
 
     async def drain(self) -> None:
         """Wait while the server has fallen far behind in reading."""
-        await self._process.drain()
+        await self._transport.drain()
 
     async def settled_tools(self) -> ToolList:
         """The tools, once every change the server has announced so far has been read.
@@ -172,7 +137,7 @@ class Link:
         elif (missing := self._unsupported(method, params)) is not None:
             self.peer.refuse(request_id, INVALID_REQUEST, f"The client does not support {missing}")
         elif not self.calls:
-            self.peer.refuse(request_id, INVALID_REQUEST, "No tool call is under way, so nobody can be asked")
+            self._on_question(Question(self.peer, request_id, method, params))
         else:
             self.ask(Question(self.peer, request_id, method, params))
 
@@ -185,9 +150,9 @@ class Link:
                     call.on_progress(params)
             case "notifications/message":
                 if not any(call.on_log(params) for call in self.calls.values()):
-                    self._on_news(method, params)
+                    self._on_notification(method, params)
             case "notifications/elicitation/complete":  # often after the call that asked has ended
-                self._on_news(method, params)
+                self._on_notification(method, params)
             case "notifications/cancelled":
                 withdrawn = params.get("requestId")
                 if isinstance(withdrawn, int | str) and (question := self._questions.pop(withdrawn, None)):
@@ -200,7 +165,7 @@ class Link:
 
     def on_unknown_response(self, message: JSONObject) -> None:
         """Note a response to nothing that was asked; it ends no call."""
-        self._process.note(f"(dropped its response to a request that was never sent) {codec.compact(message)}")
+        self._transport.note(f"(dropped its response to a request that was never sent) {codec.compact(message)}")
 
     def ask(self, question: Question) -> None:
         """Have a question asked by a call under way, or answer for the user when there is none.
@@ -235,17 +200,25 @@ class Link:
 
     async def watch(self) -> None:
         """Read until the server is gone, then end every call with the reason."""
-        async with anyio.create_task_group() as either:
-            either.start_soon(self._read_to_end, either.cancel_scope)
-            either.start_soon(self._wait_for_exit, either.cancel_scope)
-        self.close(await self._cause_of_death())
+        try:
+            async for received in self._transport.messages():
+                if isinstance(received, NoResponse):
+                    failure = NotDelivered(received.reason, not_taken=received.not_taken)
+                    self.peer.fail(received.request_id, failure)
+                else:
+                    self.peer.receive(received)
+        except TransportFailed as failure:
+            self.failure = failure
+            self.close(str(failure))
+        else:
+            self.close(await self._transport.end_reason())
 
-    def close(self, epitaph: str) -> None:
+    def close(self, reason: str) -> None:
         """End every call with the reason and take no further one; only the first reason counts."""
         if self.gone.is_set():
             return
-        self.epitaph = epitaph
-        self.peer.close(PeerGone(epitaph))
+        self.end_reason = reason
+        self.peer.close(PeerGone(reason))
         for question in self._questions.values():
             question.closed.set()
         self.gone.set()
@@ -265,7 +238,7 @@ class Link:
                 with anyio.fail_after(patience):
                     await self.read_tools()
             except (RemoteError, BadAnswer, PeerGone, TimeoutError) as error:
-                self._process.note(f"(its changed tool list could not be read: {error or 'no answer'})")
+                self._transport.note(f"(its changed tool list could not be read: {error or 'no answer'})")
             self._changes_read = announced
             self._resting = self._changed.is_set()
             self._up_to_date.set()
@@ -273,121 +246,3 @@ class Link:
             if self._resting:
                 await anyio.sleep(_BETWEEN_CHANGES)
                 self._resting = False
-
-    async def _cause_of_death(self) -> str:
-        """What happened to the process, with its last words."""
-        tail = await self._process.last_words()
-        return _with_tail(_describe_exit(self._process.returncode), tail)
-
-    async def _read_to_end(self, scope: anyio.CancelScope) -> None:
-        try:
-            async for line in self._process.lines():
-                self._receive(line)
-        except (pipes.LineTooLong, OSError) as error:
-            self._process.note(f"(its stdout cannot be read any more: {type(error).__name__} {error})")
-        scope.cancel()
-
-    def _receive(self, line: bytes) -> None:
-        try:
-            message = codec.decode(line)
-        except codec.Unreadable as error:
-            if line.strip():
-                self._receive_unreadable(line, error)
-        else:
-            self.peer.receive(message)
-
-    def _receive_unreadable(self, line: bytes, error: codec.Unreadable) -> None:
-        """Note the line, and let nobody wait for what it was meant to say."""
-        self._process.note(f"(on stdout, not a protocol message) {line[:_SHOWN].decode(errors='replace')}")
-        for request_id in error.responses:
-            self.peer.fail(request_id, BadAnswer(f"its response cannot be read: {error}"))
-        for request_id in error.requests:
-            self._send(error.refusal(request_id))
-
-    def _send(self, message: Mapping[str, Any]) -> None:
-        self._process.write(codec.encode(message))
-
-    async def _wait_for_exit(self, scope: anyio.CancelScope) -> None:
-        await self._process.wait()
-        await anyio.sleep(_LAST_OUTPUT)
-        scope.cancel()
-
-
-@dataclass(frozen=True)
-class LinkOptions:
-    """How to connect one server."""
-
-    program: Program
-    declared: Mapping[str, Any]
-    connect_timeout: float
-    legacy_first: bool
-    on_stderr: Callable[[str], None]
-    redact: Redactor
-    on_news: Callable[[str, JSONObject], None]
-
-
-@asynccontextmanager
-async def open_link(options: LinkOptions, deadline: float) -> AsyncGenerator[Link]:
-    """Start, greet and list a server; yield it connected; end it with the block.
-
-    Raises:
-        LinkFailed: It could not be connected before the deadline.
-    """
-    failure: LinkFailed | None = None
-    try:
-        running = run_process(options.program, options.on_stderr, options.redact)
-        async with running as process, anyio.create_task_group() as tasks:
-            link = Link(process, options.declared, options.on_news)
-            tasks.start_soon(link.watch)
-            try:
-                await _connect(link, process, options, deadline)
-            except LinkFailed as error:
-                failure = error  # raised below: a task group would wrap it
-            else:
-                tasks.start_soon(link.follow_changes, options.connect_timeout)
-                yield link
-            finally:
-                link.close("stopped by the workbench")
-                tasks.cancel_scope.cancel()
-    except SpawnFailed as error:
-        failure = LinkFailed(str(error))
-    if failure is not None:
-        raise failure
-
-
-async def _connect(link: Link, process: ServerProcess, options: LinkOptions, deadline: float) -> None:
-    waiting_for = "initialize"
-    with anyio.CancelScope(deadline=deadline) as scope:
-        try:
-            await link.greet(legacy_first=options.legacy_first)
-            waiting_for = "tools/list"
-            await link.read_tools()
-        except PeerGone as gone:
-            raise LinkFailed(_before_ready(str(gone)), while_probing=waiting_for == "initialize") from None
-        except (RemoteError, BadAnswer) as error:
-            reason = _with_tail(f"it refused {waiting_for}: {error}", process.stderr_tail())
-            raise LinkFailed(reason, while_probing=waiting_for == "initialize") from None
-    if scope.cancelled_caught:
-        reason = f"no answer to {waiting_for} within {options.connect_timeout:g} s"
-        raise LinkFailed(_with_tail(reason, process.stderr_tail()))
-
-
-def _describe_exit(returncode: int | None) -> str:
-    if returncode is None:
-        return "closed its stdout"
-    if returncode >= 0:
-        return f"exited with status {returncode}"
-    try:
-        return f"was killed by {signal.Signals(-returncode).name}"
-    except ValueError:
-        return f"was killed by signal {-returncode}"
-
-
-def _before_ready(cause: str) -> str:
-    first, separator, rest = cause.partition("\n")
-    head, colon, more = first.partition("; ")
-    return f"{head} before it was ready{colon}{more}{separator}{rest}"
-
-
-def _with_tail(reason: str, tail: list[str]) -> str:
-    return f"{reason}; the last lines of its stderr:\n" + "\n".join(tail) if tail else reason

@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
 
 from mcp_workbench.downstream.caller import Ask, Caller, missing_capability
+from mcp_workbench.downstream.outside import OutsideQuestions
 from mcp_workbench.downstream.tool_call import Pause, Retry, ToolCall, is_answer
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
@@ -55,8 +56,9 @@ class _Parked:
 class Parking:
     """The calls of legacy servers that wait for a modern client to come back."""
 
-    def __init__(self, tasks: anyio.abc.TaskGroup, patience: float = PATIENCE) -> None:
+    def __init__(self, tasks: anyio.abc.TaskGroup, outside: OutsideQuestions, patience: float = PATIENCE) -> None:
         self._tasks = tasks
+        self._outside = outside
         self._patience = patience
         self._calls: dict[str, _Parked] = {}
 
@@ -82,7 +84,7 @@ class Parking:
         """What a retry with this state goes on with; the state itself was verified before.
 
         Raises:
-            MCPError: The call it belongs to is over, or its answers are none.
+            MCPError: The call it belongs to is over, or its answers do not fit the questions.
         """
         state = cast(JSONObject, json.loads(caller.state or "{}"))
         answers = dict(caller.answers or {})
@@ -92,6 +94,7 @@ class Parking:
         if parked is None:
             raise MCPError(INVALID_PARAMS, "This question is no longer open: it was answered, or waited too long")
         _refuse_misfits(parked.call, answers)
+        self._remember_roots(parked.call, answers)
         del self._calls[state["call"]]
         parked.waiting.cancel()
         parked.call.resume(answers, caller)
@@ -111,6 +114,11 @@ class Parking:
         self._tasks.start_soon(self._expire, key, parked)
         return {**pause.result, "requestState": codec.compact({"call": key})}
 
+    def _remember_roots(self, call: ToolCall, answers: Mapping[str, object]) -> None:
+        for key, answer in answers.items():
+            if (question := call.question(key)) is not None and question.method == "roots/list":
+                self._outside.remember(answer)
+
     async def _expire(self, key: str, parked: _Parked) -> None:
         with parked.waiting:
             await anyio.sleep(self._patience)
@@ -122,7 +130,7 @@ class Parking:
 async def _answer_live(call: ToolCall, pause: Pause, ask: Ask, rounds: int) -> None:
     if call.link.greeting.modern:
         questions = _live_questions(pause, call.caller.declared)
-        call.retry(Retry(await _answers_for_modern(questions, ask, rounds), pause.server_state))
+        call.begin(Retry(await _answers_for_modern(questions, ask, rounds), pause.server_state))
         return
     async with anyio.create_task_group() as asking:
 
@@ -212,7 +220,7 @@ async def _answers_for_modern(
 
 
 def _refuse_misfits(call: ToolCall, answers: Mapping[str, object]) -> None:
-    """Refuse answers that are none before they touch the call: the client can try again."""
+    """Refuse answers of the wrong shape before they touch the call: the client can try again."""
     for key, answer in answers.items():
         question = call.question(key)
         if question is not None and not is_answer(question.method, answer):

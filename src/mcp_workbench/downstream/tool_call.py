@@ -14,7 +14,8 @@ import anyio
 from mcp_types import INVALID_REQUEST, LOG_LEVEL_META_KEY
 
 from mcp_workbench.downstream.caller import LOG_LEVELS, Caller
-from mcp_workbench.downstream.link import Link, Question
+from mcp_workbench.downstream.link import Link
+from mcp_workbench.downstream.question import Question
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.peer import Request
 
@@ -53,7 +54,7 @@ class Retry:
 
 
 class ToolCall:
-    """A `tools/call` under way. Made by a connection; `close` it when nobody will wait any more."""
+    """A `tools/call`: `begin` sends it, and `close` must follow when nobody will wait any more."""
 
     def __init__(
         self,
@@ -64,7 +65,6 @@ class ToolCall:
         *,
         origin: str,
         timeout: float | None,
-        retry: Retry | None = None,
     ) -> None:
         self.link = link
         self.tool = tool
@@ -78,21 +78,27 @@ class ToolCall:
         self._notifications: deque[tuple[str, JSONObject]] = deque(maxlen=_MAX_UNSENT)
         self._deadline = 0.0
         self.paused = False
-        self._call = self._send(retry)
-        link.calls[self._token] = self
+        self._request: Request | None = None
+        self._something_happened = anyio.Event()
+
+    def begin(self, retry: Retry | None = None) -> "ToolCall":
+        """Send the call, or the next round of one that a modern server paused; the call itself."""
+        self._request = self._send(retry)
+        self.link.calls[self._token] = self
+        return self
 
     async def next(self) -> JSONObject | Pause:
         """Wait for the result, or for questions that nobody has been told of; pass notifications on meanwhile.
 
         Raises:
             RemoteError: The server answered with an error.
-            BadAnswer: It answered with something that is no answer.
+            BadAnswer: It answered with something that cannot be used.
             PeerGone: It is gone.
             CallTimedOut: It took longer than it may.
         """
         while True:
-            await self._pass_news_on()
-            if self._call.settled:
+            await self._pass_notifications_on()
+            if self._is_answered:
                 return self._settle()
             if self._untold:
                 return self._pause()
@@ -100,10 +106,10 @@ class ToolCall:
 
     async def settled(self) -> None:
         """Wait until the server has answered, whatever it still wanted to know; pass notifications on meanwhile."""
-        await self._pass_news_on()
-        while not self._call.settled:
-            await self._call.changed()
-            await self._pass_news_on()
+        await self._pass_notifications_on()
+        while not self._is_answered:
+            await self._next_event()
+            await self._pass_notifications_on()
 
     def resume(self, answers: Mapping[str, JSONObject], caller: Caller | None = None) -> None:
         """Go on with the answers; those that are missing will be asked for again."""
@@ -115,10 +121,6 @@ class ToolCall:
                 _pass_on(question, answer)
         self._untold = [key for key, question in self._questions.items() if not question.closed.is_set()]
 
-    def retry(self, retry: Retry) -> None:
-        """Call a modern server again, with the answers to its last round."""
-        self._call = self._send(retry)
-
     def question(self, key: str) -> Question | None:
         """A legacy server's open question."""
         return self._questions.get(key)
@@ -129,11 +131,16 @@ class ToolCall:
         Questions still open may be those of other calls, since no legacy server says whose they are: others ask them.
         """
         self.link.calls.pop(self._token, None)
-        self._call.cancel(reason)  # before its questions are answered: the server must not go on with the call
+        if self._request is not None:
+            self._request.cancel(reason)  # before its questions are answered: the server must not go on with the call
         questions, self._questions = self._questions, {}
         for question in questions.values():
             if not question.closed.is_set():
                 self.link.ask(question)
+
+    @property
+    def _is_answered(self) -> bool:
+        return self._request is not None and self._request.settled
 
     # What the link asks of a call, and tells of the server.
 
@@ -143,7 +150,7 @@ class ToolCall:
         return self.caller.declared
 
     def on_progress(self, params: JSONObject) -> None:
-        """Restart the clock, and pass the news on under the client's own token."""
+        """Restart the clock, and pass it on under the client's own token."""
         self._restart_clock()
         if self.caller.progress_token is not None:
             self._notify("notifications/progress", {**params, "progressToken": self.caller.progress_token})
@@ -161,7 +168,7 @@ class ToolCall:
         key = f"{question.request_id}"
         self._questions[key] = question
         self._untold.append(key)
-        self._call.wake()
+        self._wake()
 
     def _send(self, retry: Retry | None) -> Request:
         meta = dict(self.caller.meta)
@@ -178,10 +185,11 @@ class ToolCall:
             if retry.server_state is not None:
                 params["requestState"] = retry.server_state
         self._restart_clock()
-        return self.link.peer.start("tools/call", params)
+        return self.link.peer.start("tools/call", params, on_settled=self._wake)
 
     def _settle(self) -> JSONObject | Pause:
-        result = self._call.outcome()
+        assert self._request is not None
+        result = self._request.outcome()
         self.link.answered = True
         if result.get("resultType") != "input_required":
             return result
@@ -199,25 +207,32 @@ class ToolCall:
 
     async def _changed(self) -> None:
         if self._timeout is None:
-            await self._call.changed()
+            await self._next_event()
             return
         with anyio.CancelScope(deadline=self._deadline):
-            await self._call.changed()
-        if not self._call.settled and not self._untold and anyio.current_time() >= self._deadline:
+            await self._next_event()
+        if not self._is_answered and not self._untold and anyio.current_time() >= self._deadline:
             self.close(f"timed out after {self._timeout:g} s")
             raise CallTimedOut(f"no answer within {self._timeout:g} s (callTimeout)")
+
+    async def _next_event(self) -> None:
+        await self._something_happened.wait()
+        self._something_happened = anyio.Event()
+
+    def _wake(self) -> None:
+        self._something_happened.set()
 
     def _restart_clock(self) -> None:
         if self._timeout is not None:
             self._deadline = anyio.current_time() + self._timeout
 
-    async def _pass_news_on(self) -> None:
+    async def _pass_notifications_on(self) -> None:
         while self._notifications:
             await self.caller.tell(*self._notifications.popleft())
 
     def _notify(self, method: str, params: JSONObject) -> None:
         self._notifications.append((method, params))
-        self._call.wake()
+        self._wake()
 
 
 def with_origin(params: JSONObject, origin: str) -> JSONObject:

@@ -26,6 +26,15 @@ class BadAnswer(Exception):
     """The other side's response cannot be used; `str()` says why."""
 
 
+class NotDelivered(BadAnswer):
+    """There is no response, and there will be none: `str()` says why."""
+
+    def __init__(self, reason: str, *, not_taken: bool = False) -> None:
+        super().__init__(reason)
+        self.not_taken = not_taken
+        """The other side certainly did not take the request, so that it may be sent once more."""
+
+
 def method_not_found(method: str) -> tuple[int, str]:
     """Code and message of the refusal of a method that nobody serves."""
     return METHOD_NOT_FOUND, f"Method not found: {method}"

@@ -41,28 +41,30 @@ class PeerHandler(Protocol):
 class Request:
     """One request to the other side, from its sending to its outcome."""
 
-    def __init__(self, peer: "Peer", request_id: int, *, cancellable: bool = True) -> None:
+    def __init__(
+        self,
+        peer: "Peer",
+        request_id: int,
+        *,
+        cancellable: bool = True,
+        on_settled: Callable[[], None] = lambda: None,
+    ) -> None:
         self.id = request_id
         self.cancellable = cancellable
         """Whether giving up on it is announced; MCP forbids that for the first message of a connection."""
         self._peer = peer
+        self._on_settled = on_settled
         self._outcome: JSONObject | Exception | None = None
-        self._changed = anyio.Event()
+        self._settled = anyio.Event()
 
     @property
     def settled(self) -> bool:
         """Whether there is an outcome."""
         return self._outcome is not None
 
-    async def changed(self) -> None:
-        """Wait for the outcome, or for a `wake`."""
-        await self._changed.wait()
-        if not self.settled:
-            self._changed = anyio.Event()
-
-    def wake(self) -> None:
-        """Let whoever waits in `changed` go on."""
-        self._changed.set()
+    async def wait(self) -> None:
+        """Wait until there is an outcome."""
+        await self._settled.wait()
 
     async def result(self) -> JSONObject:
         """Wait for the result; whoever stops waiting cancels the request.
@@ -73,8 +75,7 @@ class Request:
             PeerGone: It is gone.
         """
         try:
-            while not self.settled:
-                await self.changed()
+            await self._settled.wait()
         finally:
             self.cancel("no longer wanted")
         return self.outcome()
@@ -91,7 +92,8 @@ class Request:
         """Record the outcome; the first one counts."""
         if self._outcome is None:
             self._outcome = outcome
-            self.wake()
+            self._settled.set()
+            self._on_settled()
 
     def cancel(self, reason: str) -> None:
         """Tell the other side that nobody waits any more; does nothing once settled."""
@@ -110,10 +112,17 @@ class Peer:
         self._last_id = 0
         self._closed: PeerGone | None = None
 
-    def start(self, method: str, params: Mapping[str, Any] | None, *, cancellable: bool = True) -> Request:
+    def start(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        *,
+        cancellable: bool = True,
+        on_settled: Callable[[], None] = lambda: None,
+    ) -> Request:
         """Send a request now; its outcome is waited for through the object returned."""
         self._last_id += 1
-        request = Request(self, self._last_id, cancellable=cancellable)
+        request = Request(self, self._last_id, cancellable=cancellable, on_settled=on_settled)
         if self._closed is not None:
             request.settle(self._closed)
             return request

@@ -1,9 +1,15 @@
-"""Toolboxes: open them, find a tool in them, call it, close them all. Knows names, not processes."""
+"""Toolboxes: open them, find a tool in them, call it, close them all. Knows names, not processes.
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+What there is follows the config: `apply` brings the servers to what a config says, and starting up is applying the
+first one to nothing.
+"""
+
+import json
+import logging
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import anyio
 import anyio.abc
@@ -11,11 +17,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import URL_ELICITATION_REQUIRED
 
 from mcp_workbench.config.loading import LoadedConfig
-from mcp_workbench.config.models import ToolboxConfig
-from mcp_workbench.downstream.caller import Caller
-from mcp_workbench.downstream.connection import Connection
+from mcp_workbench.config.models import ServerConfig, ToolboxConfig
+from mcp_workbench.downstream.caller import Ask, Caller
+from mcp_workbench.downstream.connection import Connection, OnNotification, Shared
+from mcp_workbench.downstream.outside import OutsideQuestions
 from mcp_workbench.downstream.questions import Parking
-from mcp_workbench.downstream.tool_call import CallTimedOut, ToolCall
+from mcp_workbench.downstream.tool_call import CallTimedOut
 from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.errors import CallFailed, ConnectFailed, ToolboxFailed, ToolboxNotOpen, UnknownServer, UnknownToolbox
 from mcp_workbench.jsonrpc import codec
@@ -23,9 +30,11 @@ from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.errors import BadAnswer, PeerGone, RemoteError
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
+from mcp_workbench.toolboxes.opening import OpenedToolbox, Opening
 
-OnNews = Callable[[str, str, JSONObject], None]
-"""Hears what a server tells outside any call: its toolbox and name, the notification's method and params."""
+logger = logging.getLogger(__name__)
+
+Connections = dict[str, dict[str, Connection]]
 
 
 @dataclass(frozen=True)
@@ -37,55 +46,59 @@ class ToolReference:
     tool: str
 
 
-@dataclass(frozen=True)
-class OpenedToolbox:
-    """What came of opening a toolbox: the tools of the servers that connected, the reasons of those that did not."""
-
-    name: str
-    config: ToolboxConfig
-    tools: Mapping[str, ToolList]
-    errors: Mapping[str, ConnectFailed]
-
-    def as_json(self) -> str:
-        """The text that `open_toolbox` answers with; the tools in it were written when they were read."""
-        head = codec.compact(
-            {"toolbox": self.name, "description": self.config.description, "servers_connected": len(self.tools)}
-        )
-        entries = ",".join(entry for server, tools in self.tools.items() for entry in tools.entries(self.name, server))
-        errors = f',"_errors":{codec.compact([str(error) for error in self.errors.values()])}' if self.errors else ""
-        return f'{head[:-1]},"tools":[{entries}]{errors}}}'
-
-
 class ClientManager:
     """The servers of all toolboxes. Made by `running`, which also ends them."""
 
-    def __init__(self, loaded: LoadedConfig, tasks: anyio.abc.TaskGroup, on_news: OnNews) -> None:
-        self.config = loaded.config
-        self._redact = Redactor(loaded.secrets)
-        self._parking = Parking(tasks)
+    def __init__(self, loaded: LoadedConfig, tasks: anyio.abc.TaskGroup, on_notification: OnNotification) -> None:
+        self._loaded = loaded
+        self._redact = Redactor(())
+        self._outside = OutsideQuestions(tasks)
+        self._parking = Parking(tasks, self._outside)
+        self._shared = Shared(tasks, self._redact, self._parking, self._outside, on_notification)
+        self._log_level: str | None = None
         self._open: set[str] = set()
-        self._connections = {
-            toolbox: {
-                server: Connection(toolbox, server, entry, redact=self._redact, tasks=tasks, on_news=on_news)
-                for server, entry in config.servers.items()
-            }
-            for toolbox, config in self.config.toolboxes.items()
-        }
+        self._connections: Connections = {}
+        self._retiring: set[Connection] = set()
+        self.apply(loaded)
 
     @classmethod
     @asynccontextmanager
     async def running(
-        cls, loaded: LoadedConfig, on_news: OnNews = lambda origin, method, params: None
+        cls, loaded: LoadedConfig, on_notification: OnNotification = lambda origin, method, params: None
     ) -> AsyncGenerator["ClientManager"]:
         """A manager whose servers live no longer than the block."""
         async with anyio.create_task_group() as tasks:
-            manager = cls(loaded, tasks, on_news)
+            manager = cls(loaded, tasks, on_notification)
             try:
                 yield manager
             finally:
                 with anyio.CancelScope(shield=True):
                     await manager.close()
                 tasks.cancel_scope.cancel()
+
+    @property
+    def loaded(self) -> LoadedConfig:
+        """The config as it stands now."""
+        return self._loaded
+
+    def apply(self, loaded: LoadedConfig) -> None:
+        """Let the servers be those of this config.
+
+        What did not change keeps its process, its session and its calls. What changed or went away finishes the calls
+        under way, in bounded time, and ends; nothing is started before it is used.
+        """
+        self._redact.learn(loaded.secrets)
+        before, self._loaded = self._connections, loaded
+        self._connections = {
+            toolbox: {name: self._kept_or_new(before, toolbox, name, entry) for name, entry in box.servers.items()}
+            for toolbox, box in loaded.config.toolboxes.items()
+        }
+        self._open &= self._connections.keys()
+        kept = set(self._all_connections())
+        for connection in (connection for servers in before.values() for connection in servers.values()):
+            if connection not in kept:
+                self._retiring.add(connection)
+                self._shared.tasks.start_soon(self._retire, connection)
 
     def connections(self, toolbox: str) -> Mapping[str, Connection]:
         """The connections of one toolbox, in config order."""
@@ -97,15 +110,22 @@ class ClientManager:
         Raises:
             UnknownToolbox: There is none of that name.
             ToolboxFailed: It has servers, and none of them could be connected.
+            InputNeeded: The client has to answer questions first.
         """
         if name not in self._connections:
             raise UnknownToolbox(
                 f"Toolbox '{name}' not found in configuration" + closest(name, list(self._connections), "toolbox")
             )
-        opened = await self._connect_all(name, caller)
+        self._take_answers(caller)
+        config = self._loaded.config.toolboxes[name]
+        connections = self._connections[name]
+        opening = Opening(name, connections, config.open_timeout, self._outside)
+        await opening.run(caller)
+        opened = _opened(name, config, connections, opening.outcomes)
         if opened.errors and not opened.tools:
             raise ToolboxFailed("\n".join(str(error) for error in opened.errors.values()))
-        self._open.add(name)
+        if name in self._connections:  # a new config may have come meanwhile
+            self._open.add(name)
         return opened
 
     async def call(self, reference: ToolReference, arguments: Mapping[str, Any], caller: Caller) -> JSONObject:
@@ -115,65 +135,81 @@ class ClientManager:
             UnknownToolbox, ToolboxNotOpen, UnknownServer, UnknownTool: The reference leads nowhere.
             ConnectFailed: Its server cannot be connected.
             CallFailed: Its server did not answer with a result.
+            InputNeeded: The client has to answer questions before the server is connected.
             MCPError: The client must do something first, or its retry leads nowhere.
         """
         connection = self._find(reference)
+        caller = self._take_answers(caller)
         try:
-            with connection.in_use():
-                result = await self._parking.converse(await self._begin(connection, reference.tool, arguments, caller))
+            if reference.toolbox not in self._open:
+                await self._connect_one(connection, caller)
+            return await connection.call(reference.tool, arguments, caller)
         except RemoteError as error:
             if error.code == URL_ELICITATION_REQUIRED:  # the client knows what to do with it, a sentence would hide it
                 raise MCPError(error.code, error.message, error.data) from None
             raise self._failed(reference, f"{error.message} (code {error.code})") from None
         except (BadAnswer, PeerGone, CallTimedOut) as error:
             raise self._failed(reference, str(error)) from None
-        if result.get("resultType") == "input_required":
-            connection.expect_answer()
-        return result
+
+    def be_asked_through(self, ask: Ask | None) -> None:
+        """Ask the client in front of us this way when no request of its own is open; None where its era forbids it."""
+        self._outside.ask = ask
 
     def tell(self, method: str, params: Mapping[str, Any]) -> None:
         """Pass a notification of the client's to every connected legacy server."""
-        for connections in self._connections.values():
-            for connection in connections.values():
-                connection.tell(method, params)
+        for connection in self._all_connections():
+            connection.tell(method, params)
 
     def set_log_level(self, level: str) -> None:
         """Ask every legacy server for log messages of this severity and above, now and when it is next connected."""
-        for connections in self._connections.values():
-            for connection in connections.values():
-                connection.set_log_level(level)
+        self._log_level = level
+        for connection in self._all_connections():
+            connection.set_log_level(level)
 
     async def close(self) -> None:
         """End every server, all at once."""
         self._parking.close()
         async with anyio.create_task_group() as stopping:
-            for connections in self._connections.values():
-                for connection in connections.values():
-                    stopping.start_soon(connection.stop)
+            for connection in (*self._all_connections(), *self._retiring):
+                stopping.start_soon(connection.stop)
 
-    async def _connect_all(self, name: str, caller: Caller) -> OpenedToolbox:
-        outcomes: dict[str, ToolList | ConnectFailed] = {}
+    def _all_connections(self) -> list[Connection]:
+        return [connection for servers in self._connections.values() for connection in servers.values()]
 
-        async def connect(server: str, connection: Connection) -> None:
-            try:
-                outcomes[server] = await connection.open(caller)
-            except ConnectFailed as failure:
-                outcomes[server] = failure
+    # What a config changes.
 
-        async with anyio.create_task_group() as connecting:
-            for server, connection in self._connections[name].items():
-                connecting.start_soon(connect, server, connection)
-        ordered = [(server, outcomes[server]) for server in self._connections[name]]
-        tools = {server: outcome for server, outcome in ordered if isinstance(outcome, ToolList)}
-        errors = {server: outcome for server, outcome in ordered if isinstance(outcome, ConnectFailed)}
-        return OpenedToolbox(name, self.config.toolboxes[name], tools, errors)
+    def _kept_or_new(self, before: Connections, toolbox: str, server: str, entry: ServerConfig) -> Connection:
+        known = before.get(toolbox, {}).get(server)
+        if known is not None and known.config == entry:
+            return known
+        new = Connection(toolbox, server, entry, self._shared, lambda tools: tools.filtered(entry.admits))
+        if self._log_level is not None:
+            new.set_log_level(self._log_level)
+        return new
 
-    async def _begin(self, connection: Connection, tool: str, arguments: Mapping[str, Any], caller: Caller) -> ToolCall:
-        if caller.state is None:
-            return await connection.begin(tool, arguments, caller)
-        resumption = self._parking.resumption(caller)
-        connection.answer_came()
-        return resumption.parked or await connection.begin(tool, arguments, caller, resumption.retry)
+    async def _retire(self, connection: Connection) -> None:
+        try:
+            await connection.retire()
+        finally:
+            self._retiring.discard(connection)
+
+    # What a request needs.
+
+    def _take_answers(self, caller: Caller) -> Caller:
+        """Use the answers of a client that comes back to an opening; its request then stands for itself."""
+        state = cast(JSONObject, json.loads(caller.state)) if caller.state else {}
+        if "opening" not in state:
+            return caller
+        self._outside.answered(state["opening"], caller.answers or {})
+        return replace(caller, state=None, answers=None)
+
+    async def _connect_one(self, connection: Connection, caller: Caller) -> None:
+        """Connect one server of a toolbox that is not open, with the questions that it may have."""
+        one = {connection.server: connection}
+        opening = Opening(connection.toolbox, one, connection.config.connect_timeout, self._outside)
+        await opening.run(caller)
+        if isinstance(failure := opening.outcomes[connection.server], ConnectFailed):
+            raise failure
 
     def _find(self, reference: ToolReference) -> Connection:
         toolbox, server = reference.toolbox, reference.server
@@ -181,7 +217,7 @@ class ClientManager:
             raise UnknownToolbox(
                 f"Toolbox '{toolbox}' not found" + closest(toolbox, list(self._connections), "toolbox")
             )
-        if toolbox not in self._open:
+        if toolbox not in self._open and not self._loaded.config.opens_by_itself:
             call = codec.compact({"toolbox_name": toolbox})
             raise ToolboxNotOpen(f"Toolbox '{toolbox}' is not open. Call open_toolbox with {call} first.")
         connections = self._connections[toolbox]
@@ -193,3 +229,21 @@ class ClientManager:
 
     def _failed(self, reference: ToolReference, reason: str) -> CallFailed:
         return CallFailed(reference.toolbox, reference.server, reference.tool, self._redact(reason))
+
+
+def _opened(
+    name: str,
+    config: ToolboxConfig,
+    connections: Mapping[str, Connection],
+    outcomes: Mapping[str, ToolList | ConnectFailed],
+) -> OpenedToolbox:
+    """What came of an opening, with the servers in the order of the config."""
+    ordered = [(server, outcomes[server]) for server in connections]
+    said = {server: connection.instructions for server, connection in connections.items()}
+    return OpenedToolbox(
+        name,
+        config,
+        tools={server: outcome for server, outcome in ordered if isinstance(outcome, ToolList)},
+        errors={server: outcome for server, outcome in ordered if isinstance(outcome, ConnectFailed)},
+        instructions={server: text for server, text in said.items() if text is not None},
+    )

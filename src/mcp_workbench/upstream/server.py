@@ -29,6 +29,7 @@ from mcp_workbench.downstream.tool_call import with_origin
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.toolboxes.manager import ClientManager
+from mcp_workbench.toolboxes.opening import InputNeeded
 from mcp_workbench.upstream.instructions import USE, instructions, open_toolbox_description
 from mcp_workbench.upstream.parameters import OPEN_TOOLBOX_SCHEMA, USE_TOOL_SCHEMA, parse_open_toolbox, parse_use_tool
 
@@ -127,6 +128,8 @@ class Workbench:
             else:
                 reference, own = parse_use_tool(arguments)
                 result = await self._running.call(reference, own, self._caller(ctx))
+        except InputNeeded as questions:
+            result = questions.result
         except WorkbenchError as error:
             result = {**_text(str(error)), "isError": True}
         return {**result, "resultType": "complete"} if _is_modern(ctx) and "resultType" not in result else result
@@ -151,7 +154,7 @@ class Workbench:
             progress_token=meta.get("progressToken"),
             log_level=_log_level(meta.get(LOG_LEVEL_META_KEY)) if modern else self._client_log_level,
             tell=_teller(ctx),
-            ask=None if modern else _asker(ctx),
+            ask=None if modern else _asker(ctx.session, ctx.request_id),
             answers=cast("Mapping[str, JSONObject] | None", answers if isinstance(answers, dict) else None),
             state=params.get("requestState") if modern else None,
         )
@@ -159,6 +162,7 @@ class Workbench:
     def _greeted(self, ctx: Context, result: HandlerResult) -> HandlerResult:
         self._client_declared = mirrored((ctx.params or {}).get("capabilities"))
         self._client_session = ctx.session
+        self._running.be_asked_through(_asker(ctx.session) if "roots" in self._client_declared else None)
         return _with_own_capabilities(result)
 
     # News of servers outside any call, for a client that was greeted the older way; a modern one may not be sent any.
@@ -218,12 +222,12 @@ def _teller(ctx: Context) -> Any:
     return tell
 
 
-def _asker(ctx: Context) -> Any:
+def _asker(session: ServerSession, request_id: str | int | None = None) -> Any:
     async def ask(method: str, params: JSONObject) -> JSONObject:
         request = _AnyRequest(method=method, params=params)
-        metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
+        metadata = ServerMessageMetadata(related_request_id=request_id)
         try:
-            answer = await ctx.session.send_request(cast(Any, request), RootModel[JSONObject], metadata=metadata)
+            answer = await session.send_request(cast(Any, request), RootModel[JSONObject], metadata=metadata)
         except ValidationError:
             raise MCPError(INVALID_REQUEST, f"The client's answer is not a valid answer to {method}") from None
         return answer.root

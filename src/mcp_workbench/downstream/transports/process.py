@@ -1,4 +1,4 @@
-"""One downstream server as a process: its pipes, its last words, its exit status and its end.
+"""A server that is a program, as a transport: its pipes, the end of its stderr, its exit status, and ending it.
 
 The SDK's `stdio_client` keeps the process to itself: it tells no exit status, hands stderr only to a real file, and
 spends two task switches on every message. Users need the status and the last stderr lines in every error, so this
@@ -8,17 +8,20 @@ first, then firm, always bounded, and that takes grandchildren along.
 
 import os
 import shutil
+import signal
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from mcp_workbench.jsonrpc import pipes
+from mcp_workbench.downstream.transports.transport import NoResponse, Received, TransportFailed, with_tail
+from mcp_workbench.jsonrpc import codec, pipes
 from mcp_workbench.redaction import Redactor
 
 _FLUSH = 0.2
@@ -33,11 +36,17 @@ _TERM_EXIT = 1.2
 _REAP = 1.0
 """Seconds for the event loop to see a killed process gone."""
 
-_LAST_WORDS = 0.5
-"""Seconds to wait for the rest of a dead server's stderr; a surviving grandchild may hold the pipe open."""
+_LAST_OUTPUT = 0.5
+"""Seconds for a dead server's last answers to be read; a surviving grandchild may hold the pipe open."""
+
+_LAST_STDERR = 0.5
+"""Seconds for the rest of its stderr, likewise."""
 
 _TAIL_LINES = 12
 _TAIL_LINE_LENGTH = 400
+
+_QUOTED = 4000
+"""Bytes of a line that cannot be read that are logged and quoted."""
 
 OnStderr = Callable[[str], None]
 
@@ -52,12 +61,10 @@ class Program:
     cwd: str | None
 
 
-class SpawnFailed(Exception):
-    """The process could not be started; `str()` is the reason a person reads."""
+class ProcessTransport:
+    """Messages to and from a running program; a `Transport`. `run_process` makes it and ends it."""
 
-
-class ServerProcess:
-    """A running server process. `run_process` makes it and ends it."""
+    ends_at_unknown_methods = True
 
     def __init__(
         self, process: anyio.abc.Process, pipe_ends: tuple[int, int, int], on_stderr: OnStderr, redact: Redactor
@@ -71,45 +78,48 @@ class ServerProcess:
         self._on_stderr = on_stderr
         self._redact = redact
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._reading = anyio.CancelScope()
+        self._stdout_ended = False
         self._stderr_ended = anyio.Event()
         self._writing = anyio.CancelScope()
 
-    @property
-    def returncode(self) -> int | None:
-        """The exit status, negative for a signal; None while it runs."""
-        return self._process.returncode
+    # What a transport does.
 
-    def lines(self) -> AsyncIterator[bytes]:
-        """What the server writes to stdout, line by line, until it closes it."""
-        return pipes.read_lines(self._receive)
-
-    def write(self, data: bytes) -> None:
-        """Send bytes to the server's stdin, never waiting."""
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message, never waiting; a server that is gone swallows it."""
         if not self._writing.cancel_called:
-            self._writer.write(data)
+            self._writer.write(codec.encode(message))
 
     async def drain(self) -> None:
         """Wait while the server has fallen far behind in reading its stdin."""
         await self._writer.drain()
 
-    async def wait(self) -> None:
-        """Wait for the process to exit, whatever its descendants do."""
-        await self._process.wait()
+    async def messages(self) -> AsyncIterator[Received]:
+        """What the server writes to stdout, until it closes it or exits."""
+        try:
+            async for line in pipes.read_lines(self._receive_until_exit):
+                try:
+                    yield codec.decode(line)
+                except codec.Unreadable as problem:
+                    for failed in self._take_unreadable(line, problem):
+                        yield failed
+        except (pipes.LineTooLong, OSError) as error:
+            self.note(f"(its stdout cannot be read any more: {type(error).__name__} {error})")
 
-    async def last_words(self) -> list[str]:
-        """The last lines of stderr, waiting briefly for the exit and the rest of them."""
-        with anyio.move_on_after(_LAST_WORDS):
-            await self.wait()
+    async def end_reason(self) -> str:
+        """How the process ended, with the last lines of its stderr; waits briefly for the exit and for those."""
+        with anyio.move_on_after(_LAST_STDERR):
+            await self._process.wait()
             await self._stderr_ended.wait()
-        return self.stderr_tail()
+        return with_tail(_describe_exit(self._process.returncode), self.stderr_tail())
 
     def stderr_tail(self) -> list[str]:
         """The last lines of stderr so far."""
         return list(self._tail)
 
-    def note(self, line: str) -> None:
-        """Log the beginning of a line, and keep it for error messages."""
-        self._on_stderr(self._kept(line))
+    def note(self, text: str) -> None:
+        """Log the beginning of a remark, and keep it for error messages."""
+        self._on_stderr(self._kept(text))
 
     async def pump_stdin(self) -> None:
         """Send on what the server did not take at once."""
@@ -131,6 +141,31 @@ class ServerProcess:
             self._tail.append(shown)
         return shown
 
+    async def _receive_until_exit(self) -> bytes:
+        """What comes next from stdout; nothing once the process has exited and had the time for its last answers."""
+        if not self._stdout_ended:
+            with anyio.CancelScope() as self._reading:
+                return await self._receive()
+        return b""
+
+    def _take_unreadable(self, line: bytes, problem: codec.Unreadable) -> list[NoResponse]:
+        """Note a line that is no message, refuse the requests in it, and say which of ours it would have answered."""
+        if not line.strip():
+            return []
+        self.note(f"(on stdout, not a protocol message) {line[:_QUOTED].decode(errors='replace')}")
+        for request_id in problem.requests:
+            self.send(problem.refusal(request_id))
+        return [NoResponse(request_id, f"its response cannot be read: {problem}") for request_id in problem.responses]
+
+    # Its pipes and its end, in the tasks of `run_process`.
+
+    async def end_reading_after_exit(self) -> None:
+        """Let `messages` end when the process has exited, whatever its descendants do with its stdout."""
+        await self._process.wait()
+        await anyio.sleep(_LAST_OUTPUT)
+        self._stdout_ended = True
+        self._reading.cancel()
+
     async def stop(self) -> None:
         """End the process and all its descendants: politely, then firmly; every wait is bounded."""
         with anyio.move_on_after(_FLUSH):
@@ -140,10 +175,10 @@ class ServerProcess:
         await anyio.lowlevel.checkpoint()  # the pump must have let go of the descriptor before it is closed
         os.close(self._pipe_ends[0])
         with anyio.move_on_after(_POLITE_EXIT):
-            await self.wait()
+            await self._process.wait()
         await _end_tree(self._process)
         with anyio.move_on_after(_REAP):
-            await self.wait()
+            await self._process.wait()
 
     def close(self) -> None:
         """Give the remaining descriptors back; call when no task reads them any more."""
@@ -153,17 +188,18 @@ class ServerProcess:
 
 
 @asynccontextmanager
-async def run_process(program: Program, on_stderr: OnStderr, redact: Redactor) -> AsyncGenerator[ServerProcess]:
-    """Run a server process for as long as the block lasts; afterwards nothing of it is left.
+async def run_process(program: Program, on_stderr: OnStderr, redact: Redactor) -> AsyncGenerator[ProcessTransport]:
+    """Run a program for as long as the block lasts; afterwards nothing of it is left.
 
     Raises:
-        SpawnFailed: The process could not be started.
+        TransportFailed: The process could not be started.
     """
-    process = ServerProcess(*await _spawn(program), on_stderr, redact)
+    process = ProcessTransport(*await _spawn(program), on_stderr, redact)
     try:
         async with anyio.create_task_group() as pumps:
             pumps.start_soon(process.pump_stdin)
             pumps.start_soon(process.pump_stderr)
+            pumps.start_soon(process.end_reading_after_exit)
             try:
                 yield process
             finally:
@@ -194,7 +230,7 @@ async def _spawn(program: Program) -> tuple[anyio.abc.Process, tuple[int, int, i
         for fd in (stdin, stdout, stderr):
             os.close(fd)
         if isinstance(error, OSError | ValueError):
-            raise SpawnFailed(_describe(program, error)) from None
+            raise TransportFailed(_describe(program, error)) from None
         raise
     finally:
         for fd in (child_stdin, child_stdout, child_stderr):
@@ -215,6 +251,17 @@ def _describe(program: Program, error: OSError | ValueError) -> str:
     if isinstance(error, OSError):
         return f"cannot run '{command}': {error.strerror or error}"
     return f"cannot run '{command}': {error}"
+
+
+def _describe_exit(returncode: int | None) -> str:
+    if returncode is None:
+        return "closed its stdout"
+    if returncode >= 0:
+        return f"exited with status {returncode}"
+    try:
+        return f"was killed by {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"was killed by signal {-returncode}"
 
 
 def _where_it_was_sought(program: Program) -> str:

@@ -56,6 +56,8 @@ class RemoteAddress:
 class RemoteTransport:
     """Messages to and from one remote server; a `Transport`. `open_remote` makes it and ends it."""
 
+    ends_at_unknown_methods = False
+
     def __init__(
         self, client: HttpClient, address: RemoteAddress, mailbox: Mailbox, tasks: anyio.abc.TaskGroup
     ) -> None:

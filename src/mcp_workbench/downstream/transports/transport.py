@@ -19,7 +19,7 @@ class TransportFailed(Exception):
 class NoResponse:
     """A request of ours that will not be answered: it could not be delivered, or its response cannot be read."""
 
-    request_id: int
+    request_id: int | str
     reason: str
     not_taken: bool = False
     """The server certainly did not take the request, so that it may be sent once more."""
@@ -31,6 +31,11 @@ Received = JSONObject | NoResponse
 class Transport(Protocol):
     """A way to exchange messages with one server, from its start to its end."""
 
+    @property
+    def ends_at_unknown_methods(self) -> bool:
+        """Whether this may be one of the servers that end when their first message is not `initialize`."""
+        ...
+
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message, never waiting. A request that cannot be delivered comes back as a `NoResponse`."""
         ...
@@ -40,7 +45,11 @@ class Transport(Protocol):
         ...
 
     def messages(self) -> AsyncIterator[Received]:
-        """What the server sends, until it is gone. What is no message is noted, not yielded."""
+        """What the server sends, until it is gone. What is not a message is noted, not yielded.
+
+        Raises:
+            TransportFailed: It is not gone, but nothing more can be sent to it: a login is needed, for one.
+        """
         ...
 
     async def end_reason(self) -> str:
@@ -54,3 +63,8 @@ class Transport(Protocol):
     def note(self, text: str) -> None:
         """Log a remark about this server, and keep it for error messages."""
         ...
+
+
+def with_tail(reason: str, tail: Sequence[str]) -> str:
+    """A reason with the last lines of a server's stderr."""
+    return f"{reason}; the last lines of its stderr:\n" + "\n".join(tail) if tail else reason
