@@ -46,14 +46,27 @@ class TestWrongUsage:
         assert (done.status, done.out) == (2, "")
 
     @pytest.mark.parametrize(
-        "words",
-        [("--no-such-option",), ("list", "a", "b"), ("check", "extra"), ("call", "dev"), ("--log-level", "loud")],
-        ids=" ".join,
+        ("words", "sentence"),
+        [
+            (("--no-such-option",), "there is no option '--no-such-option'. Available: "),
+            (("list", "--jsn"), "there is no option '--jsn'. Did you mean '--json'?\nTry: mcp-workbench list --help\n"),
+            (("list", "a", "b", "c"), "'c' is one word too many\nTry: mcp-workbench list --help\n"),
+            (("check", "extra"), "'extra' is one word too many"),
+            (("call", "dev"), "missing: SERVER, TOOL"),
+            (("check", "--config"), "--config needs a value"),
+            (("--log-level", "wraning"), "there is no log level 'wraning'. Did you mean 'warning'?"),
+            (("install", "cusror"), "there is no client 'cusror'. Did you mean 'cursor'?"),
+            (("demo", "--config", "x"), "there is no option '--config'"),
+            (("--config", "x", "demo"), "--config means nothing to demo"),
+        ],
+        ids=str,
     )
-    async def test_anything_else_has_status_2_and_the_usage(self, tmp_path: Path, words: tuple[str, ...]) -> None:
+    async def test_anything_else_is_a_line_and_where_to_read_more(
+        self, tmp_path: Path, words: tuple[str, ...], sentence: str
+    ) -> None:
         done = await run(*words, cwd=tmp_path)
-        assert done.err.startswith("usage: mcp-workbench")
-        assert (done.status, done.out) == (2, "")
+        assert done.err.startswith(f"mcp-workbench: {sentence}")
+        assert (done.status, done.out, done.err.count("\n")) == (2, "", 2)
 
     async def test_a_config_with_the_name_of_a_command_is_no_command(self, tmp_path: Path) -> None:
         write_config(tmp_path, {}).rename(tmp_path / "list")

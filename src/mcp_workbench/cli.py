@@ -5,18 +5,17 @@ import importlib
 import io
 import logging
 import os
-import re
 import signal
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from mcp_workbench import __version__
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.logs import COMMAND_LOG_LEVEL, LEVELS, log_to_stderr
 from mcp_workbench.redaction import Redactor
-from mcp_workbench.suggestions import closest
+from mcp_workbench.usage import Parser
 
 if TYPE_CHECKING:
     from mcp_workbench.config.loading import LoadedConfig
@@ -33,6 +32,9 @@ COMMANDS = {
     "schema": "print the JSON Schema of the config file",
     "demo": "show everything once, with a built-in example server",
 }
+
+_WITHOUT_CONFIG = frozenset({"schema", "demo"})
+"""The commands that look at no config."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -89,13 +91,15 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
-    parser = _parser(_command_in(argv))
-    args, rest = parser.parse_known_args(argv)
+    parsers = _parsers(_command_in(argv))
+    args, rest = parsers[None].parse_known_args(argv)
     # argparse gives no word to a list of them that stands after an option: `call BOX SERVER TOOL --json key=value`.
     if rest and (any(word.startswith("-") for word in rest) or "arguments" not in args):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        parsers[args.command].refuse(rest)
     if rest:
         args.arguments += rest
+    if args.config is not None and args.command in _WITHOUT_CONFIG:
+        parsers[args.command].error(f"--config means nothing to {args.command}")
     return args
 
 
@@ -109,46 +113,35 @@ def _command_in(argv: Sequence[str]) -> str | None:
         return None
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that knows what was probably meant."""
-
-    def error(self, message: str) -> NoReturn:
-        """End with status 2, and for an unknown command with the closest one."""
-        if unknown := re.match("argument COMMAND: invalid choice: '(.*?)'", message):
-            message = f"there is no command '{unknown[1]}'{closest(unknown[1], list(COMMANDS), 'command')}"
-        super().error(message)
-
-
-def _parser(command: str | None) -> argparse.ArgumentParser:
-    """The parser; only the command that is going to run is imported to describe its arguments."""
-    shared = _shared_options(argparse.SUPPRESS)
-    parser = _Parser(
+def _parsers(command: str | None) -> dict[str | None, Parser]:
+    """The parser of everything, and each command's; only the one that is going to run is imported to describe it."""
+    parser = Parser(
         prog="mcp-workbench",
         description="One MCP server in front of all your others. Without a command it serves over stdio: "
         "that is what a client's config runs. The commands are for people.",
         parents=[_shared_options(None)],
     )
     parser.add_argument("--version", action="version", version=f"mcp-workbench {__version__}")
-    commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", title="commands", parser_class=argparse.ArgumentParser
-    )
+    parsers: dict[str | None, Parser] = {None: parser}
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
     for name, summary in COMMANDS.items():
-        subparser = commands.add_parser(
-            name, help=summary, description=summary[0].upper() + summary[1:] + ".", parents=[shared]
-        )
+        shared = _shared_options(argparse.SUPPRESS, config=name not in _WITHOUT_CONFIG)
+        description = summary[0].upper() + summary[1:] + "."
+        parsers[name] = commands.add_parser(name, help=summary, description=description, parents=[shared])
         if name == command:
-            _module(name).add_arguments(subparser)
-    return parser
+            _module(name).add_arguments(parsers[name])
+    return parsers
 
 
-def _shared_options(default: str | None) -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    options.add_argument(
-        "--config",
-        metavar="PATH",
-        default=default,
-        help="the config file (default: $WORKBENCH_CONFIG, else ./workbench-config.json)",
-    )
+def _shared_options(default: str | None, *, config: bool = True) -> Parser:
+    options = Parser(add_help=False, exit_on_error=False)
+    if config:
+        options.add_argument(
+            "--config",
+            metavar="PATH",
+            default=default,
+            help="the config file (default: $WORKBENCH_CONFIG, else ./workbench-config.json)",
+        )
     options.add_argument(
         "--log-level",
         choices=list(LEVELS),
