@@ -27,6 +27,7 @@ COMMANDS = {
     "init": "write a first workbench-config.json that works at once",
     "import": "take over the servers that your other clients have",
     "install": "put the workbench into a client's own config",
+    "uninstall": "take it out again, and put back what install replaced",
     "login": "log in at a remote server",
     "logout": "end a login at a remote server",
     "schema": "print the JSON Schema of the config file",

@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from mcp_workbench.commands import install
+from mcp_workbench.clients.documents import Format
+from mcp_workbench.commands import install, uninstall
 from mcp_workbench.config.json_text import parse
 from mcp_workbench.errors import ConfigError, WorkbenchError
 
@@ -18,10 +19,17 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the homes of th
 
 DESKTOP = ".config/Claude/claude_desktop_config.json"
 FILES = {
-    "claude-desktop": DESKTOP,
-    "claude-code": ".claude.json",
-    "cursor": ".cursor/mcp.json",
-    "vscode": ".config/Code/User/mcp.json",
+    "claude-desktop": (DESKTOP, ("mcpServers",)),
+    "claude-code": (".claude.json", ("mcpServers",)),
+    "cursor": (".cursor/mcp.json", ("mcpServers",)),
+    "vscode": (".config/Code/User/mcp.json", ("servers",)),
+    "windsurf": (".codeium/windsurf/mcp_config.json", ("mcpServers",)),
+    "zed": (".config/zed/settings.json", ("context_servers",)),
+    "cline": (".cline/data/settings/cline_mcp_settings.json", ("mcpServers",)),
+    "codex": (".codex/config.toml", ("mcp_servers",)),
+    "gemini-cli": (".gemini/settings.json", ("mcpServers",)),
+    "opencode": (".config/opencode/opencode.jsonc", ("mcp",)),
+    "lm-studio": (".lmstudio/mcp.json", ("mcpServers",)),
 }
 
 
@@ -46,7 +54,7 @@ class Home:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "WORKBENCH_CONFIG"):
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "WORKBENCH_CONFIG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -60,18 +68,38 @@ def run(*arguments: str) -> int:
     return install.run(parser.parse_args(arguments))
 
 
+def undo(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    uninstall.add_arguments(parser)
+    return uninstall.run(parser.parse_args(arguments))
+
+
 def servers(file: Path, key: str = "mcpServers") -> dict[str, Any]:
     return parse(file.read_text()).value[key]
 
 
 @pytest.mark.parametrize("client", list(FILES))
-def test_the_entry_starts_the_workbench_from_anywhere(home: Home, client: str) -> None:
-    file = home.client(FILES[client], "{}")
+def test_the_entry_starts_the_workbench_from_anywhere_and_uninstall_leaves_the_file_as_it_was(
+    home: Home, client: str
+) -> None:
+    place, keys = FILES[client]
+    text = 'model = "x" # mine\r\n' if place.endswith(".toml") else "{\r\n  // mine\r\n}\r\n"
+    file = home.client(place)
+    file.write_bytes(text.encode())
     assert run(client) == 0
-    entry = servers(file, "servers" if client == "vscode" else "mcpServers")["workbench"]
-    assert Path(entry["command"]).is_absolute()
-    assert entry["args"][-2:] == ["--config", str(home.config)]
-    assert entry.get("type") == ("stdio" if client == "vscode" else None)
+    entry: Any = Format.of(file).parse(file.read_bytes().decode())
+    for key in (*keys, "workbench"):
+        entry = entry[key]
+    line = [*entry["command"], *entry.get("args", [])] if client == "opencode" else [entry["command"], *entry["args"]]
+    assert Path(line[0]).is_absolute()
+    assert line[-2:] == ["--config", str(home.config)]
+    assert entry.get("type") == {"vscode": "stdio", "opencode": "local"}.get(client)
+    changed = file.read_bytes()
+    assert run(client) == 0
+    assert file.read_bytes() == changed
+    assert b"\n" not in changed.replace(b"\r\n", b"")
+    assert undo(client) == 0
+    assert file.read_bytes() == text.encode()
 
 
 def test_without_an_executable_the_module_is_run(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -290,9 +318,147 @@ def test_servers_that_the_client_also_has_are_named(home: Home, capsys: pytest.C
     home.config.write_text(
         json.dumps({"toolboxes": {"d": {"description": "D", "mcpServers": {"both": server, "ours": server}}}})
     )
-    home.client(".cursor/mcp.json", json.dumps({"mcpServers": {"both": server, "theirs": server}}))
+    file = home.client(".cursor/mcp.json", json.dumps({"mcpServers": {"both": server, "theirs": server}}))
     run("cursor")
-    assert "still starts these itself too: both." in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"still starts these itself too, so a model sees their tools twice:\n  both  {file}\n" in shown
+    assert "Run this command with --replace" in shown
+
+
+class TestReplacing:
+    """Servers that the workbench has are taken out of the client's file, and come back."""
+
+    TEXT = """{
+  // my servers
+  "mcpServers": {
+    "both": {"command": "x", "env": {"API_KEY": "hunter22"}}, // the first
+    "theirs": {"command": "y"},
+    // the last one
+    "also": {
+      "command": "z",
+      "args": []
+    }
+  },
+  "numStartups": 3
+}
+"""
+
+    @pytest.fixture(autouse=True)
+    def config_with_both(self, home: Home) -> None:
+        both = {"command": "x", "env": {"API_KEY": "${API_KEY}"}}
+        servers = {"both": both, "also": {"command": "z"}, "ours": {"command": "w"}}
+        home.config.write_text(json.dumps({"toolboxes": {"d": {"description": "D", "mcpServers": servers}}}))
+
+    def test_only_what_the_workbench_has_goes_and_it_comes_back_to_the_byte(
+        self, home: Home, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        file = home.client(".claude.json", self.TEXT)
+        assert run("claude-code", "--replace") == 0
+        assert list(servers(file)) == ["theirs", "workbench"]
+        assert "// the last one" in file.read_text()
+        shown = capsys.readouterr().out
+        assert "Took out what the workbench now starts: both, also" in shown
+        assert "starts these itself" not in shown
+        assert "Not set here: API_KEY." in shown
+        assert undo("claude-code") == 0
+        assert file.read_text() == self.TEXT
+        assert "Put back: both, also" in capsys.readouterr().out
+
+    def test_what_is_remembered_is_for_its_owner_alone_and_gone_afterwards(self, home: Home) -> None:
+        home.client(".claude.json", self.TEXT)
+        run("claude-code", "--replace")
+        (memory,) = (home.root / ".local/share/mcp-workbench").rglob("*.json")
+        assert memory.stat().st_mode & 0o777 == 0o600
+        undo("claude-code")
+        assert not memory.exists()
+
+    def test_a_dry_run_of_either_changes_and_shows_no_secret(
+        self, home: Home, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        file = home.client(".claude.json", self.TEXT)
+        run("claude-code", "--replace", "--dry-run")
+        assert file.read_text() == self.TEXT
+        run("claude-code", "--replace")
+        text = file.read_text()
+        undo("claude-code", "--dry-run")
+        assert file.read_text() == text
+        assert "hunter22" not in capsys.readouterr().out
+
+    def test_a_file_that_changed_since_gets_its_entries_back_and_keeps_the_change(self, home: Home) -> None:
+        file = home.client(".claude.json", self.TEXT)
+        run("claude-code", "--replace")
+        newer = '"also": {"command": "newer"}, "fresh": {"command": "f"},'
+        text = file.read_text().replace('"numStartups": 3', '"numStartups": 4')
+        file.write_text(text.replace('"mcpServers": {', f'"mcpServers": {{{newer}'))
+        undo("claude-code")
+        document = parse(file.read_text()).value
+        assert document["numStartups"] == 4
+        assert document["mcpServers"]["both"] == {"command": "x", "env": {"API_KEY": "hunter22"}}
+        assert document["mcpServers"]["also"] == {"command": "newer"}
+        assert list(document["mcpServers"]) == ["also", "fresh", "theirs", "both"]
+
+    def test_replacing_later_or_twice_still_leads_back_to_the_beginning(self, home: Home) -> None:
+        file = home.client(".claude.json", self.TEXT)
+        run("claude-code")
+        run("claude-code", "--replace")
+        run("claude-code", "--replace")
+        assert list(servers(file)) == ["theirs", "workbench"]
+        undo("claude-code")
+        assert file.read_text() == self.TEXT
+
+    def test_every_scope_is_named_and_a_projects_own_file_left_alone(
+        self, home: Home, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        local = {"mcpServers": {"also": {"command": "z", "cwd": "/elsewhere"}}}
+        file = home.client(".claude.json", json.dumps({"projects": {str(home.root): local}}))
+        shared = home.client(
+            ".mcp.json", json.dumps({"mcpServers": {"both": {"command": "x", "env": {"API_KEY": "k"}}}})
+        )
+        run("claude-code")
+        shown = capsys.readouterr().out
+        assert f"  also  {file}, for {home.root}\n" in shown
+        assert f"  both  {shared}\n" in shown
+        assert "A project's file is shared with others, and left alone" in shown
+        run("claude-code", "--replace")
+        assert parse(file.read_text()).value["projects"][str(home.root)] == {"mcpServers": {}}
+        assert "both" in shared.read_text()
+
+    def test_a_client_without_a_file_has_none_afterwards(self, home: Home) -> None:
+        (home.root / ".claude").mkdir()
+        run("claude-code")
+        undo("claude-code")
+        assert not (home.root / ".claude.json").exists()
+
+    def test_an_entry_that_nobody_remembers_is_taken_out_too(
+        self, home: Home, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        file = home.client(".cursor/mcp.json", '{"mcpServers": {"wb": {"command": "uvx", "args": ["mcp-workbench"]}}}')
+        assert undo("cursor") == 0
+        assert servers(file) == {}
+        assert undo("cursor") == 0
+        assert "Cursor has no workbench: nothing to change." in capsys.readouterr().out
+
+    def test_what_cannot_be_remembered_is_not_taken_out(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        file = home.client(".claude.json", self.TEXT)
+        blocked = home.client("blocked", "a file where a directory is needed")
+        monkeypatch.setenv("XDG_DATA_HOME", str(blocked))
+        with pytest.raises(WorkbenchError, match="cannot be written down, so it could not be undone"):
+            run("claude-code", "--replace")
+        assert file.read_text() == self.TEXT
+
+    def test_comments_of_a_toml_file_stay_and_come_back(self, home: Home) -> None:
+        text = (
+            'model = "gpt-5" # mine\n\n# the first\n[mcp_servers.both]\ncommand = "x"\n\n'
+            '[mcp_servers.both.env]\nAPI_KEY = "hunter22"\n\n# about theirs\n[mcp_servers.theirs]\ncommand = "y"\n'
+        )
+        file = home.client(".codex/config.toml", text)
+        run("codex", "--replace")
+        changed = file.read_text()
+        assert "hunter22" not in changed
+        assert "# about theirs\n[mcp_servers.theirs]" in changed
+        assert "# mine" in changed
+        undo("codex")
+        assert file.read_text() == text
 
 
 def test_the_whole_command_as_a_person_runs_it(tmp_path: Path) -> None:

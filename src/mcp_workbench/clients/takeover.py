@@ -106,10 +106,16 @@ class Takeover:
         self._taken: dict[tuple[str, str], FoundServer] = {}
         self._whole: list[tuple[str, dict[str, Json], str]] = []
         self._origins: dict[str, object] = {}
+        self._lenient = False
 
     def decide(self, found: Iterable[FoundServer]) -> list[Outcome]:
         """Return what becomes of each server, in order."""
         return [self._decide(server) for server in found]
+
+    def has(self, found: FoundServer) -> bool:
+        """Tell whether the config has a server already, by all appearances."""
+        self._lenient = True
+        return self._decide(found).status == "present"
 
     def _decide(self, found: FoundServer) -> Outcome:
         name = escaped(found.name.lstrip("_"))
@@ -166,11 +172,14 @@ class Takeover:
             return slot_text(len(secrets) - 1)
 
         template = make_entry(draft.found, self._platform, slot).content
+        earlier = self._known.imports.get((str(draft.found.file), draft.found.keys))
         for toolbox, servers in self._before.items():
-            here = toolbox == draft.toolbox
-            for name in (draft.name, self._longer_name(draft)) if here else (draft.name,):
-                match = Comparison(secrets, self._environ, lenient=here)
-                if name in servers and match.same(launch(template, servers[name]), launch(servers[name], template)):
+            for name, entry in servers.items():
+                was_here = earlier is not None and (toolbox, name) == (earlier.toolbox, earlier.server)
+                here = toolbox == draft.toolbox and name in (draft.name, self._longer_name(draft))
+                match = Comparison(secrets, self._environ, lenient=self._lenient or here or was_here)
+                may_be = here or was_here or name == draft.name
+                if may_be and match.same(launch(template, entry), launch(entry, template)):
                     return toolbox, name
         return None
 
