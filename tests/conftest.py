@@ -4,8 +4,13 @@ import os
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # without bytecode a program takes twice as long to start
+
+# On a busy machine an example takes as long as it takes.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_workbench.redaction import Redactor
@@ -219,7 +219,6 @@ escapes = st.sampled_from(list(ESCAPES.values()))
 likely_secrets = st.text("abcXYZ019-_./+=&%<\"' \\äß€", min_size=8, max_size=40).map(lambda text: f"k1Q{text}z9")
 
 
-@settings(deadline=None)
 @given(secrets=st.lists(secrets, min_size=1))
 def test_no_secret_survives_in_any_text(secrets: list[str]) -> None:
     redact = Redactor(secrets)
@@ -228,7 +227,6 @@ def test_no_secret_survives_in_any_text(secrets: list[str]) -> None:
             assert secret not in redact(f"before {secret} after")
 
 
-@settings(deadline=None)
 @given(secret=likely_secrets, escape=escapes, other=st.text(max_size=20))
 def test_no_secret_survives_escaped(secret: str, escape: Callable[[str], str], other: str) -> None:
     shown = Redactor([secret])(f"{other} {escape(secret)} {other}")
@@ -236,7 +234,6 @@ def test_no_secret_survives_escaped(secret: str, escape: Callable[[str], str], o
     assert "k1Q" in other or "k1Q" not in shown
 
 
-@settings(deadline=None)
 @given(secret=likely_secrets, before=st.binary(max_size=12), after=st.binary(max_size=12))
 def test_no_secret_survives_in_base64(secret: str, before: bytes, after: bytes) -> None:
     encoded = b64encode(before + secret.encode() + after).decode()
@@ -245,7 +242,6 @@ def test_no_secret_survives_in_base64(secret: str, before: bytes, after: bytes) 
     assert len(left) <= len(b64encode(before)) + len(b64encode(after)) + 4
 
 
-@settings(deadline=None)
 @given(text=st.text(), hidden=st.lists(secrets))
 def test_a_text_without_secrets_is_never_changed(text: str, hidden: list[str]) -> None:
     redact = Redactor(hidden)

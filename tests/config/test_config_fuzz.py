@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_workbench.config.loading import LoadedConfig, parse_config
@@ -87,19 +87,16 @@ def loaded_or_error(text: str | bytes) -> LoadedConfig | ConfigError:
     return loaded
 
 
-@settings(deadline=None)
 @given(value=JSON)
 def test_any_json_value(value: object) -> None:
     outcome(json.dumps(value))
 
 
-@settings(deadline=None)
 @given(value=CONFIGS)
 def test_anything_that_resembles_a_config(value: object) -> None:
     outcome(json.dumps(value))
 
 
-@settings(deadline=None)
 @given(servers=st.dictionaries(GOOD_TEXT, GOOD_SERVERS, max_size=3))
 def test_any_combination_of_good_entries_is_loaded_and_its_secrets_are_known(servers: dict[str, Any]) -> None:
     loaded = outcome(json.dumps({"toolboxes": {"t": {"description": "d", "mcpServers": servers}}}))
@@ -110,26 +107,22 @@ def test_any_combination_of_good_entries_is_loaded_and_its_secrets_are_known(ser
         assert SECRET not in redact(str((server.command, server.args, server.env, server.cwd)))
 
 
-@settings(deadline=None)
 @given(text=st.text(st.characters(categories=None)) | st.text("{}[]\",:$_\\/'#\n 0aeE.-"))
 def test_any_text(text: str) -> None:
     outcome(text)
 
 
-@settings(deadline=None)
 @given(data=st.binary())
 def test_any_bytes(data: bytes) -> None:
     outcome(data)
 
 
-@settings(deadline=None)
 @given(value=CONFIGS, cut=st.integers(0, 400), junk=st.binary(max_size=3))
 def test_a_config_damaged_anywhere(value: object, cut: int, junk: bytes) -> None:
     data = json.dumps(value).encode()
     outcome(data[:cut] + junk + data[cut + len(junk) :])
 
 
-@settings(deadline=None)
 @given(
     names=st.lists(st.text("abc-é ", min_size=1).filter(str.strip), unique=True), arguments=st.lists(st.text("ab$ "))
 )

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_workbench.config.document import Problem, read_document
@@ -92,7 +92,6 @@ class TestPlaces:
     def test_a_gap_ends_where_something_stands(self) -> None:
         assert skip_gap(" /* x */ // y\n 1", 0) == 15
 
-    @settings(deadline=None)
     @given(value=VALUES, data=st.data())
     def test_no_gap_changes_values_or_misplaces_them(self, value: Json, data: st.DataObject) -> None:
         text = "".join(spaced(value, lambda: data.draw(GAPS)))

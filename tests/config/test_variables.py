@@ -1,7 +1,7 @@
 """`${VAR}` and `${VAR:-default}`: every rule of the expander, one sentence each."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_workbench.config.document import Json
@@ -125,7 +125,6 @@ def test_what_is_not_a_string_stays_as_it_is() -> None:
     assert expand(value, ENVIRON).value == value
 
 
-@settings(deadline=None)
 @given(value=JSON)
 def test_a_value_without_a_reference_is_never_changed(value: Json) -> None:
     expansion = expand(value, ENVIRON)
@@ -135,7 +134,6 @@ def test_a_value_without_a_reference_is_never_changed(value: Json) -> None:
         assert not expansion.problems
 
 
-@settings(deadline=None)
 @given(before=st.text("ab$ {}"), secret=st.text("ab$ {}TOKEN"))
 def test_what_a_variable_holds_is_never_expanded(before: str, secret: str) -> None:
     text = before.replace("${", "") + " ${TOKEN}"
@@ -143,14 +141,12 @@ def test_what_a_variable_holds_is_never_expanded(before: str, secret: str) -> No
         assert expand(text, {"TOKEN": secret}).value == text[:-8] + secret
 
 
-@settings(deadline=None)
 @given(text=st.text("aT$ {}:-"))
 def test_a_doubled_dollar_escapes_every_text(text: str) -> None:
     escaped = text.replace("${", "$${")
     assert expand(escaped, {}).value == text
 
 
-@settings(deadline=None)
 @given(text=st.text("${}AT_a:-\n"))
 def test_any_text_gives_a_string(text: str) -> None:
     assert isinstance(expand(text, {"A": "x"}).value, str)
