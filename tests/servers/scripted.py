@@ -10,6 +10,7 @@ tools: raw tools to advertise instead of the standard ones; one without a behavi
 pages: tools per page. endless_pages: a fresh cursor for ever. repeat_cursor: the same cursor for ever.
 no_tools: neither the capability nor the method.
 exit_at_start: status. stderr_at_start: text. hang_at_start: never reads. slow_start: seconds.
+wait_for: path; reads nothing before it exists.
 fail_file: path; exits with status 1 at start while it exists. stdout_noise: raw lines printed first.
 hang_on: methods never answered. error_on: method to error object. result_on: method to verbatim result.
 exit_on: method to the status with which it exits instead of answering. close_stdout_on, deaf_on: methods after which
@@ -716,6 +717,8 @@ def start(options: Json, wire: Wire) -> None:
         wire.end(1, "fail_file")
     if options.get("hang_at_start"):
         sleep_for_ever()
+    while "wait_for" in options and not os.path.exists(options["wait_for"]):
+        time.sleep(0.01)
     time.sleep(options.get("slow_start", 0))
 
 
