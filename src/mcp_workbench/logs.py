@@ -1,10 +1,11 @@
-"""Logging to stderr: one line a record, without secrets, and without waiting for whoever reads it."""
+"""Logging to stderr: one record after the other, without secrets, and without waiting for whoever reads it."""
 
 import logging
 import os
 import select
 import threading
 from collections import deque
+from contextlib import suppress
 
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.hidden_characters import shown
@@ -65,14 +66,25 @@ class StderrHandler(logging.Handler):
         with self._changed:
             self._keep(line)
             if self._writer is None:
-                self._writer = threading.Thread(target=self._write, name="stderr", daemon=True)
-                self._writer.start()
+                self._start_writer()
             self._changed.notify_all()
 
     def flush(self) -> None:
         """Wait, but not for long, until everything is written."""
         with self._changed:
+            while self._writer is None and self._lines and self._takes_more():
+                _write_whole(self._descriptor, self._lines.popleft())
             self._changed.wait_for(lambda: not self._lines, timeout=_LAST_LINES)
+
+    def _start_writer(self) -> None:
+        """Start the thread. Where the system allows no more of them, the next line tries again."""
+        writer = threading.Thread(target=self._write, name="stderr", daemon=True)
+        with suppress(RuntimeError):
+            writer.start()
+            self._writer = writer
+
+    def _takes_more(self) -> bool:
+        return bool(select.select([], [self._descriptor], [], 0)[1])
 
     def _keep(self, text: str) -> None:
         line = f"{text}\n".encode(errors="backslashreplace")
