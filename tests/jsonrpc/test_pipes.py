@@ -248,6 +248,28 @@ async def test_a_regular_file_is_written_whole(tmp_path: Path) -> None:
     assert (tmp_path / "output").read_bytes() == b"one\ntwo\n"
 
 
+async def test_a_thread_that_writes_to_a_reader_that_does_not_read_holds_nobody_up(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, descriptor = pipe
+
+    def never(_: int) -> bool:  # as on Windows
+        return False
+
+    monkeypatch.setattr(pipes, "is_selectable", never)
+    writer = pipes.PipeWriter(descriptor)
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(writer.run)
+            writer.write(b"x" * 1_000_000)
+            await anyio.wait_all_tasks_blocked()
+            assert writer.blocked
+            tasks.cancel_scope.cancel()
+        os.close(reader)  # as the end of the process at the other end does
+        while writer.blocked:  # noqa: ASYNC110 - a thread tells no events
+            await anyio.sleep(0.01)
+
+
 async def test_a_descriptor_is_left_as_it_was_found(pipe: tuple[int, int]) -> None:
     _, descriptor = pipe
     writer = pipes.PipeWriter(descriptor)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from mcp_workbench.config.models import RemoteServer, ServerConfig, StdioServer
 from mcp_workbench.downstream.transports.environment import server_environment
-from mcp_workbench.downstream.transports.process import Program, run_process
+from mcp_workbench.downstream.transports.process import run_process
+from mcp_workbench.downstream.transports.spawn import Program
 from mcp_workbench.downstream.transports.transport import Transport
 from mcp_workbench.redaction import Redactor
 

@@ -21,7 +21,7 @@ _CHUNK = 256 * 1024
 MAX_LINE = 256 * 1024 * 1024
 """A line longer than this is no message; whoever sends it would otherwise fill the memory."""
 
-_BACKLOG = 1024 * 1024
+BACKLOG = 1024 * 1024
 """How many unsent bytes a writer collects before `drain` makes its callers wait."""
 
 _PIPE = 64 * 1024
@@ -36,6 +36,9 @@ Receive = Callable[[], Awaitable[bytes]]
 
 class LineTooLong(Exception):
     """A line passed MAX_LINE without ending."""
+
+    def __init__(self) -> None:
+        super().__init__(f"a line of more than {MAX_LINE >> 20} MB")
 
 
 def is_selectable(fd: int) -> bool:
@@ -133,6 +136,9 @@ class PipeWriter:
         self._progressed = anyio.Event()
         self._turn = anyio.Lock()
         self._broken = False
+        self.blocked = False
+        """Whether a thread is writing: closing the descriptor would have to wait for it."""
+        self._thread = anyio.CapacityLimiter(1)
         self._was_blocking = os.get_blocking(fd) if self._selectable else True
         if self._selectable:
             os.set_blocking(fd, False)
@@ -157,9 +163,9 @@ class PipeWriter:
 
     async def drain(self) -> None:
         """Wait while the reader has fallen far behind; whoever waited first goes on first, and may then write."""
-        if self._unsent > _BACKLOG:
+        if self._unsent > BACKLOG:
             async with self._turn:
-                await self._until_at_most(_BACKLOG)
+                await self._until_at_most(BACKLOG)
 
     async def flush(self) -> None:
         """Wait until everything written has been taken."""
@@ -204,7 +210,18 @@ class PipeWriter:
             await anyio.wait_writable(self._fd)
             self._sent(_write_some(self._fd, chunk))
         else:
-            self._sent(await anyio.to_thread.run_sync(_write_some, self._fd, chunk))
+            self.blocked = True
+            self._sent(
+                await anyio.to_thread.run_sync(
+                    self._write_in_thread, chunk, abandon_on_cancel=True, limiter=self._thread
+                )
+            )
+
+    def _write_in_thread(self, chunk: memoryview) -> int | None:
+        try:
+            return _write_some(self._fd, chunk)
+        finally:
+            self.blocked = False
 
     def _next_chunk(self) -> memoryview:
         """What comes first, with as many small messages behind it as a pipe takes at once."""
@@ -228,7 +245,7 @@ class PipeWriter:
             self._tell_progress()
 
     def _tell_progress(self) -> None:
-        if self._unsent <= _BACKLOG:  # nobody waits for less
+        if self._unsent <= BACKLOG:  # nobody waits for less
             self._progressed.set()
             self._progressed = anyio.Event()
 

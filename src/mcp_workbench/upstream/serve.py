@@ -1,9 +1,11 @@
 """Running the server until its client leaves or a signal comes, and leaving nothing behind."""
 
 import gc
+import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
@@ -17,11 +19,26 @@ if TYPE_CHECKING:
 
 _STDERR = 2
 
+_LAST_STEPS = 0.2
+"""Seconds for a thread to end that has nothing more to do."""
+
 
 def serve(loaded: LoadedConfig) -> None:
     """Serve over stdio until stdin ends or a signal asks us to leave."""
     _occupy_standard_descriptors()
     anyio.run(_serve, _build(loaded))
+    _leave_blocked_threads()
+
+
+def _leave_blocked_threads() -> None:
+    """End at once if a thread still writes to a client that reads no more: the interpreter would wait for it."""
+    threads = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    for thread in threads:
+        if not thread.daemon:
+            thread.join(_LAST_STEPS)
+    if any(thread.is_alive() and not thread.daemon for thread in threads):
+        logging.shutdown()
+        os._exit(0)
 
 
 def _occupy_standard_descriptors() -> None:

@@ -7,20 +7,18 @@ first, then firm, always bounded, and that takes grandchildren along.
 """
 
 import os
-import shutil
 import signal
-import sys
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from mcp_workbench.downstream.transports.transport import NoResponse, Received, TransportFailed, with_tail
+from mcp_workbench.downstream.transports.spawn import Program, end_tree, spawn
+from mcp_workbench.downstream.transports.transport import NoResponse, Received, with_tail
 from mcp_workbench.jsonrpc import codec, pipes
 from mcp_workbench.redaction import Redactor
 
@@ -28,10 +26,7 @@ _FLUSH = 0.2
 """Seconds for what was written to reach a server that is about to be stopped."""
 
 _POLITE_EXIT = 1.2
-"""Seconds a server gets to leave after its stdin closed."""
-
-_TERM_EXIT = 1.2
-"""Seconds it gets after SIGTERM, before SIGKILL; with the above well under the five that a shutdown may take."""
+"""Seconds a server gets to leave after its stdin closed, before it is ended."""
 
 _REAP = 1.0
 """Seconds for the event loop to see a killed process gone."""
@@ -45,20 +40,13 @@ _LAST_STDERR = 0.5
 _TAIL_LINES = 12
 _TAIL_LINE_LENGTH = 400
 
+MAX_UNREAD = 4 * 1024 * 1024
+"""Bytes of answers and notifications that wait, behind what may wait anyway, for a server that does not read."""
+
 _QUOTED = 4000
 """Bytes of a line that cannot be read that are logged and quoted."""
 
 OnStderr = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Program:
-    """What to run."""
-
-    command: str
-    args: Sequence[str]
-    env: Mapping[str, str]
-    cwd: str | None
 
 
 class ProcessTransport:
@@ -71,7 +59,7 @@ class ProcessTransport:
     ) -> None:
         stdin, stdout, stderr = pipe_ends
         self._process = process
-        self._pipe_ends = pipe_ends
+        self._pipe_ends = [*pipe_ends]
         self._writer = pipes.PipeWriter(stdin)
         self._receive = pipes.receiver(stdout)
         self._receive_stderr = pipes.receiver(stderr)
@@ -80,15 +68,25 @@ class ProcessTransport:
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._reading = anyio.CancelScope()
         self._stdout_ended = False
+        self._failure = ""
+        """Why we want nothing more of the process, should that be so before it ends."""
+        self._unread = 0
         self._stderr_ended = anyio.Event()
         self._writing = anyio.CancelScope()
 
     # What a transport does.
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message, never waiting; a server that is gone swallows it."""
-        if not self._writing.cancel_called:
-            self._writer.write(codec.encode(message))
+        """Send a message, never waiting; a server that is gone swallows it, one that never reads is given up."""
+        if self._writing.cancel_called or self._failure:
+            return
+        line = codec.encode(message)
+        # Calls wait in `drain` until there is room. What is sent while there is none answers the server itself.
+        self._unread = self._unread + len(line) if self._writer.unsent > pipes.BACKLOG else 0
+        if self._unread > MAX_UNREAD:
+            self._give_up(f"does not read its stdin: more than {MAX_UNREAD >> 20} MB of messages wait for it")
+        else:
+            self._writer.write(line)
 
     async def drain(self) -> None:
         """Wait while the server has fallen far behind in reading its stdin."""
@@ -98,16 +96,22 @@ class ProcessTransport:
         """What the server writes to stdout, until it closes it or exits."""
         try:
             async for line in pipes.read_lines(self._receive_until_exit):
+                if self._failure:
+                    return
                 try:
                     yield codec.decode(line)
                 except codec.Unreadable as problem:
                     for failed in self._take_unreadable(line, problem):
                         yield failed
-        except (pipes.LineTooLong, OSError) as error:
-            self.note(f"(its stdout cannot be read any more: {type(error).__name__} {error})")
+        except pipes.LineTooLong as error:
+            self._give_up(f"sent {error}")
+        except OSError as error:
+            self._give_up(f"has a stdout that cannot be read any more: {error}")
 
     async def end_reason(self) -> str:
         """How the process ended, with the last lines of its stderr; waits briefly for the exit and for those."""
+        if self._failure:
+            return with_tail(self._failure, self.stderr_tail())
         with anyio.move_on_after(_LAST_STDERR):
             await self._process.wait()
             await self._stderr_ended.wait()
@@ -163,6 +167,13 @@ class ProcessTransport:
         """Let `messages` end when the process has exited, whatever its descendants do with its stdout."""
         await self._process.wait()
         await anyio.sleep(_LAST_OUTPUT)
+        self._end_reading()
+
+    def _give_up(self, reason: str) -> None:
+        self._failure = self._failure or reason
+        self._end_reading()
+
+    def _end_reading(self) -> None:
         self._stdout_ended = True
         self._reading.cancel()
 
@@ -173,18 +184,22 @@ class ProcessTransport:
         self._writing.cancel()
         self._writer.give_up()
         await anyio.lowlevel.checkpoint()  # the pump must have let go of the descriptor before it is closed
-        os.close(self._pipe_ends[0])
+        if not self._writer.blocked:
+            self._close_first()
         with anyio.move_on_after(_POLITE_EXIT):
             await self._process.wait()
-        await _end_tree(self._process)
+        await end_tree(self._process)
         with anyio.move_on_after(_REAP):
             await self._process.wait()
 
     def close(self) -> None:
         """Give the remaining descriptors back; call when no task reads them any more."""
-        for fd in self._pipe_ends[1:]:
-            with suppress(OSError):
-                os.close(fd)
+        while self._pipe_ends:
+            self._close_first()
+
+    def _close_first(self) -> None:
+        with suppress(OSError):
+            os.close(self._pipe_ends.pop(0))
 
 
 @asynccontextmanager
@@ -194,7 +209,7 @@ async def run_process(program: Program, on_stderr: OnStderr, redact: Redactor) -
     Raises:
         TransportFailed: The process could not be started.
     """
-    process = ProcessTransport(*await _spawn(program), on_stderr, redact)
+    process = ProcessTransport(*await spawn(program), on_stderr, redact)
     try:
         async with anyio.create_task_group() as pumps:
             pumps.start_soon(process.pump_stdin)
@@ -210,49 +225,6 @@ async def run_process(program: Program, on_stderr: OnStderr, redact: Redactor) -
         process.close()
 
 
-async def _spawn(program: Program) -> tuple[anyio.abc.Process, tuple[int, int, int]]:
-    """Start the process; our ends of its stdin, stdout and stderr."""
-    child_stdin, stdin = os.pipe()
-    stdout, child_stdout = os.pipe()
-    stderr, child_stderr = os.pipe()
-    try:
-        process = await anyio.open_process(
-            [await _executable(program.command), *program.args],
-            stdin=child_stdin,
-            stdout=child_stdout,
-            stderr=child_stderr,
-            env=program.env,
-            cwd=program.cwd,
-            start_new_session=True,
-            creationflags=_CREATION_FLAGS,
-        )
-    except BaseException as error:
-        for fd in (stdin, stdout, stderr):
-            os.close(fd)
-        if isinstance(error, OSError | ValueError):
-            raise TransportFailed(_describe(program, error)) from None
-        raise
-    finally:
-        for fd in (child_stdin, child_stdout, child_stderr):
-            os.close(fd)
-    return process, (stdin, stdout, stderr)
-
-
-def _describe(program: Program, error: OSError | ValueError) -> str:
-    command = program.command
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        if program.cwd is not None and not os.path.isdir(program.cwd):
-            return f"working directory not found: '{program.cwd}'"
-        if shutil.which(command, path=program.env.get("PATH", "")):
-            return f"cannot run '{command}': the interpreter that its first line names was not found"
-        return f"command not found: '{command}' ({_where_it_was_sought(program)})"
-    if isinstance(error, PermissionError):
-        return f"not allowed to run '{command}' (is it an executable file?)"
-    if isinstance(error, OSError):
-        return f"cannot run '{command}': {error.strerror or error}"
-    return f"cannot run '{command}': {error}"
-
-
 def _describe_exit(returncode: int | None) -> str:
     if returncode is None:
         return "closed its stdout"
@@ -262,41 +234,3 @@ def _describe_exit(returncode: int | None) -> str:
         return f"was killed by {signal.Signals(-returncode).name}"
     except ValueError:
         return f"was killed by signal {-returncode}"
-
-
-def _where_it_was_sought(program: Program) -> str:
-    if os.path.dirname(program.command):
-        return "check the path"
-    return (
-        "install it, or give its full path; the PATH it was looked for in, which may be shorter than your shell's, is "
-        f"{program.env.get('PATH', 'empty')}"
-    )
-
-
-if sys.platform == "win32":
-    from subprocess import CREATE_NEW_PROCESS_GROUP, CREATE_NO_WINDOW, DEVNULL
-
-    from anyio import to_thread
-    from mcp.os.win32.utilities import get_windows_executable_command
-
-    async def _executable(command: str) -> str:
-        return await to_thread.run_sync(get_windows_executable_command, command)
-
-    _CREATION_FLAGS = CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW
-
-    async def _end_tree(process: anyio.abc.Process) -> None:
-        if process.returncode is None:
-            await anyio.run_process(
-                ["taskkill", "/F", "/T", "/PID", str(process.pid)], check=False, stdout=DEVNULL, stderr=DEVNULL
-            )
-
-else:
-    from mcp.os.posix.utilities import terminate_posix_process_tree
-
-    async def _executable(command: str) -> str:
-        return command
-
-    _CREATION_FLAGS = 0
-
-    async def _end_tree(process: anyio.abc.Process) -> None:
-        await terminate_posix_process_tree(process, _TERM_EXIT)
