@@ -13,6 +13,7 @@ from mcp_types import INVALID_REQUEST
 
 from mcp_workbench.downstream.caller import CAPABILITY_OF, missing_capability
 from mcp_workbench.downstream.handshake import Greeting, greet
+from mcp_workbench.downstream.notification_queue import Allowance
 from mcp_workbench.downstream.question import Question
 from mcp_workbench.downstream.tool_list import ToolList, read_tool_list
 from mcp_workbench.downstream.transports.transport import NoResponse, Transport, TransportFailed
@@ -20,6 +21,9 @@ from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.errors import BadAnswer, NotDelivered, PeerGone, RemoteError, method_not_found
 from mcp_workbench.jsonrpc.peer import Peer
+
+MAX_QUESTIONS = 100
+"""Questions that may be open for each call under way; a server that floods them fills no memory."""
 
 _BETWEEN_CHANGES = 0.2
 """Seconds between two readings of the tools of a server that announces a change while they are read."""
@@ -73,6 +77,10 @@ class Link:
         self.tools = ToolList(())
         self.calls: dict[int, CallUnderWay] = {}
         """The calls under way, by progress token, oldest first."""
+        self.allowance = Allowance()
+        self.telling = anyio.Lock()
+        """Held by the one call that tells its client something: a server with many calls has no larger share of the
+        client's pipe than one with few."""
         self.gone = anyio.Event()
         self.end_reason = ""
         """How it ended, once it is gone."""
@@ -136,10 +144,17 @@ class Link:
             self.peer.refuse(request_id, *method_not_found(method))
         elif (missing := self._unsupported(method, params)) is not None:
             self.peer.refuse(request_id, INVALID_REQUEST, f"The client does not support {missing}")
-        elif not self.calls:
-            self._on_question(Question(self.peer, request_id, method, params))
+        elif len(self._questions) >= MAX_QUESTIONS * max(1, len(self.calls)):
+            self.peer.refuse(request_id, INVALID_REQUEST, "Too many questions wait for their answers")
         else:
-            self.ask(Question(self.peer, request_id, method, params))
+            question = self._questions[request_id] = Question(self.peer, request_id, method, params)
+            self._route(question)
+
+    def _route(self, question: Question) -> None:
+        if self.calls:
+            self.ask(question)
+        else:
+            self._on_question(question)
 
     def on_notification(self, method: str, params: JSONObject) -> None:
         """Route progress, log messages, withdrawn questions and changed tools; ignore the rest."""
@@ -173,20 +188,31 @@ class Link:
         A legacy server does not say which call its question belongs to. Any call can carry it to the client: the
         answer goes back under the question's own id. One whose client is not busy with a question comes first.
         """
-        method, params = question.method, question.params
-        able = [call for call in self.calls.values() if missing_capability(call.declared, method, params) is None]
-        if not able:
+        if (call := self._call_to_ask(question.method, question.params)) is None:
             question.give_up()
             return
         self._questions[question.request_id] = question
-        min(able, key=lambda call: call.paused).on_question(question)
+        call.on_question(question)
+
+    def _call_to_ask(self, method: str, params: JSONObject) -> CallUnderWay | None:
+        paused = None
+        for call in self.calls.values():
+            if (paused is None or not call.paused) and missing_capability(call.declared, method, params) is None:
+                if not call.paused:
+                    return call
+                paused = call
+        return paused
 
     def _unsupported(self, method: str, params: JSONObject) -> str | None:
         """What a question needs that no client of a call under way has, or that the server was told is not there."""
         if (missing := missing_capability(self.declared, method, params)) is not None or not self.calls:
             return missing
-        lacking = [missing_capability(call.declared, method, params) for call in self.calls.values()]
-        return None if None in lacking else lacking[0]
+        first = None
+        for call in self.calls.values():
+            if (missing := missing_capability(call.declared, method, params)) is None:
+                return None
+            first = first or missing
+        return first
 
     # The tasks that keep the link alive.
 

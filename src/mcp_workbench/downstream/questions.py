@@ -104,7 +104,7 @@ class Parking:
         """Give every parked call up: their servers get a cancelled answer."""
         calls, self._calls = self._calls, {}
         for parked in calls.values():
-            parked.call.close("the workbench is shutting down")
+            parked.call.give_up("the workbench is shutting down")
 
     def _hand_over(self, call: ToolCall, pause: Pause) -> JSONObject:
         if call.link.greeting.modern:

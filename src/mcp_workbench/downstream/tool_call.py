@@ -5,7 +5,6 @@ know, and `resume` goes on with the answers. A legacy server keeps the call open
 round with `input_required` and is called again.
 """
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,13 +13,11 @@ import anyio
 from mcp_types import INVALID_REQUEST, LOG_LEVEL_META_KEY
 
 from mcp_workbench.downstream.caller import LOG_LEVELS, Caller
-from mcp_workbench.downstream.link import Link
+from mcp_workbench.downstream.link import MAX_QUESTIONS, Link
+from mcp_workbench.downstream.notification_queue import NotificationQueue
 from mcp_workbench.downstream.question import Question
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.peer import Request
-
-_MAX_UNSENT = 1000
-"""Notifications kept for a client that is busy answering a question."""
 
 _ACTIONS = ("accept", "decline", "cancel")
 
@@ -75,7 +72,7 @@ class ToolCall:
         self._token = link.next_token()
         self._questions: dict[str, Question] = {}
         self._untold: list[str] = []
-        self._notifications: deque[tuple[str, JSONObject]] = deque(maxlen=_MAX_UNSENT)
+        self._notifications = NotificationQueue(link.allowance)
         self._deadline = 0.0
         self.paused = False
         self._request: Request | None = None
@@ -130,13 +127,22 @@ class ToolCall:
 
         Questions still open may be those of other calls, since no legacy server says whose they are: others ask them.
         """
+        for question in self._withdraw(reason):
+            self.link.ask(question)
+
+    def give_up(self, reason: str) -> None:
+        """Stop waiting, and answer its open questions for a user who never did."""
+        for question in self._withdraw(reason):
+            question.give_up()
+
+    def _withdraw(self, reason: str) -> list[Question]:
+        """Tell the server that nobody waits for the call; the questions that are still open."""
         self.link.calls.pop(self._token, None)
+        self._notifications.clear()
         if self._request is not None:
             self._request.cancel(reason)  # before its questions are answered: the server must not go on with the call
         questions, self._questions = self._questions, {}
-        for question in questions.values():
-            if not question.closed.is_set():
-                self.link.ask(question)
+        return [question for question in questions.values() if not question.closed.is_set()]
 
     @property
     def _is_answered(self) -> bool:
@@ -165,10 +171,24 @@ class ToolCall:
 
     def on_question(self, question: Question) -> None:
         """Keep a question for the client."""
-        key = f"{question.request_id}"
+        self._forget_withdrawn()
+        key = self._key(question)
         self._questions[key] = question
-        self._untold.append(key)
+        if key not in self._untold:
+            self._untold.append(key)
         self._wake()
+
+    def _key(self, question: Question) -> str:
+        """What the client knows a question by: its id as text, unless that is another's, as "1" is beside 1."""
+        key = f"{question.request_id}"
+        other = self._questions.get(key)
+        return key if other is None or other.request_id == question.request_id else f"{key} ({len(self._questions)})"
+
+    def _forget_withdrawn(self) -> None:
+        """Forget what the server no longer wants to know, before it is too much."""
+        if len(self._questions) >= MAX_QUESTIONS:
+            self._questions = {key: one for key, one in self._questions.items() if not one.closed.is_set()}
+            self._untold = [key for key in self._untold if key in self._questions]
 
     def _send(self, retry: Retry | None) -> Request:
         meta = dict(self.caller.meta)
@@ -228,10 +248,12 @@ class ToolCall:
 
     async def _pass_notifications_on(self) -> None:
         while self._notifications:
-            await self.caller.tell(*self._notifications.popleft())
+            async with self.link.telling:
+                if self._notifications:
+                    await self.caller.tell(*self._notifications.take())
 
     def _notify(self, method: str, params: JSONObject) -> None:
-        self._notifications.append((method, params))
+        self._notifications.put(method, params)
         self._wake()
 
 
