@@ -74,7 +74,7 @@ class ToolCall:
         self._untold: list[str] = []
         self._notifications = NotificationQueue(link.allowance)
         self._deadline = 0.0
-        self.paused = False
+        self._paused = False
         self._request: Request | None = None
         self._something_happened = anyio.Event()
 
@@ -111,7 +111,7 @@ class ToolCall:
     def resume(self, answers: Mapping[str, JSONObject], caller: Caller | None = None) -> None:
         """Go on with the answers; those that are missing will be asked for again."""
         self.caller = caller or self.caller
-        self.paused = False
+        self._paused = False
         self._restart_clock()
         for key, answer in answers.items():
             if question := self._questions.pop(key, None):
@@ -149,6 +149,11 @@ class ToolCall:
         return self._request is not None and self._request.settled
 
     # What the link asks of a call, and tells of the server.
+
+    @property
+    def paused(self) -> bool:
+        """Whether its client has questions to answer before it looks again, or is about to be told of some."""
+        return self._paused or bool(self._untold)
 
     @property
     def declared(self) -> Mapping[str, Any]:
@@ -220,7 +225,7 @@ class ToolCall:
 
     def _pause(self) -> Pause:
         told, self._untold = self._untold, []
-        self.paused = True
+        self._paused = True
         questions = {key: self._questions[key] for key in told if not self._questions[key].closed.is_set()}
         asked = {key: {"method": question.method, "params": question.params} for key, question in questions.items()}
         return Pause({"resultType": "input_required", "inputRequests": asked})
