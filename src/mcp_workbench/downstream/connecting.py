@@ -18,9 +18,7 @@ from mcp_workbench.jsonrpc.errors import BadAnswer, NotDelivered, PeerGone, Remo
 class LinkFailed(Exception):
     """The server could not be connected; `str()` is the reason a person reads."""
 
-    def __init__(
-        self, reason: str, *, may_need_legacy_first: bool = False, cause: TransportFailed | None = None
-    ) -> None:
+    def __init__(self, reason: str, *, may_need_legacy_first: bool = False, cause: Exception | None = None) -> None:
         super().__init__(reason)
         self.may_need_legacy_first = may_need_legacy_first
         """It failed after a first message that some older servers do not survive."""
@@ -79,7 +77,7 @@ async def _connect(link: Link, transport: Transport, options: LinkOptions, deadl
         except PeerGone as gone:
             raise _ended(link, transport, str(gone), greeted=waiting_for == "tools/list") from None
         except NotDelivered as failure:
-            raise LinkFailed(str(failure)) from None
+            raise LinkFailed(str(failure), cause=failure.cause) from None
         except (RemoteError, BadAnswer) as error:
             reason = with_tail(f"it refused {waiting_for}: {error}", transport.stderr_tail())
             may_help = transport.ends_at_unknown_methods and waiting_for == "initialize"

@@ -229,7 +229,7 @@ class Link:
         try:
             async for received in self._transport.messages():
                 if isinstance(received, NoResponse):
-                    failure = NotDelivered(received.reason, not_taken=received.not_taken)
+                    failure = NotDelivered(received.reason, not_taken=received.not_taken, cause=received.cause)
                     self.peer.fail(received.request_id, failure)
                 else:
                     self.peer.receive(received)

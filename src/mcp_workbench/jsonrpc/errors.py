@@ -29,8 +29,10 @@ class BadAnswer(Exception):
 class NotDelivered(BadAnswer):
     """There is no response, and there will be none: `str()` says why."""
 
-    def __init__(self, reason: str, *, not_taken: bool = False) -> None:
+    def __init__(self, reason: str, *, not_taken: bool = False, cause: Exception | None = None) -> None:
         super().__init__(reason)
+        self.cause = cause
+        """What would keep any other request from being delivered too."""
         self.not_taken = not_taken
         """The other side certainly did not take the request, so that it may be sent once more."""
 

@@ -20,6 +20,7 @@ from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.config.models import ServerConfig, ToolboxConfig
 from mcp_workbench.downstream.caller import Ask, Caller
 from mcp_workbench.downstream.connection import Connection, OnNotification, Shared
+from mcp_workbench.downstream.logins import LoginQuestions, Logins
 from mcp_workbench.downstream.outside import OutsideQuestions
 from mcp_workbench.downstream.questions import Parking
 from mcp_workbench.downstream.tool_call import CallTimedOut
@@ -55,6 +56,7 @@ class ClientManager:
         self._outside = OutsideQuestions(tasks)
         self._parking = Parking(tasks, self._outside)
         self._shared = Shared(tasks, self._redact, self._parking, self._outside, on_notification)
+        self._logins = Logins()
         self._log_level: str | None = None
         self._open: set[str] = set()
         self._connections: Connections = {}
@@ -119,8 +121,9 @@ class ClientManager:
         self._take_answers(caller)
         config = self._loaded.config.toolboxes[name]
         connections = self._connections[name]
-        opening = Opening(name, connections, config.open_timeout, self._outside)
-        await opening.run(caller)
+        questions = LoginQuestions(self._logins, caller)
+        opening = Opening(name, connections, config.open_timeout, self._outside, questions)
+        await opening.run()
         opened = _opened(name, config, connections, opening.outcomes)
         if opened.errors and not opened.tools:
             raise ToolboxFailed("\n".join(str(error) for error in opened.errors.values()))
@@ -201,13 +204,15 @@ class ClientManager:
         if "opening" not in state:
             return caller
         self._outside.answered(state["opening"], caller.answers or {})
+        self._logins.answered(state["opening"], caller.answers or {})
         return replace(caller, state=None, answers=None)
 
     async def _connect_one(self, connection: Connection, caller: Caller) -> None:
         """Connect one server of a toolbox that is not open, with the questions that it may have."""
         one = {connection.server: connection}
-        opening = Opening(connection.toolbox, one, connection.config.connect_timeout, self._outside)
-        await opening.run(caller)
+        questions = LoginQuestions(self._logins, caller)
+        opening = Opening(connection.toolbox, one, connection.config.connect_timeout, self._outside, questions)
+        await opening.run()
         if isinstance(failure := opening.outcomes[connection.server], ConnectFailed):
             raise failure
 

@@ -1,8 +1,8 @@
 """Opening a toolbox: all its servers at once, none of them longer than the others can wait, questions included.
 
 Whoever opens gets the tools of the servers that are ready, and the reason of every other one. Servers ask for the
-client's roots while they are connected; a client that can only be asked by way of an answer gets the questions first
-and opens again with its answers, while the servers go on connecting.
+client's roots while they are connected, and some want a person to log in; a client that can only be asked by way of an
+answer gets the questions first and opens again with its answers, while the servers go on connecting.
 """
 
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import anyio
 
 from mcp_workbench.config.models import ToolboxConfig
-from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.downstream.connection import Connection
+from mcp_workbench.downstream.logins import LoginQuestions
 from mcp_workbench.downstream.outside import OutsideQuestions
 from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.errors import ConnectFailed
@@ -53,7 +53,12 @@ class Opening:
     """One client's wait for the servers of a toolbox."""
 
     def __init__(
-        self, toolbox: str, connections: Mapping[str, Connection], timeout: float, outside: OutsideQuestions
+        self,
+        toolbox: str,
+        connections: Mapping[str, Connection],
+        timeout: float,
+        outside: OutsideQuestions,
+        logins: LoginQuestions,
     ) -> None:
         self.outcomes: dict[str, ToolList | ConnectFailed] = {}
         """What each server came to, as far as it is known."""
@@ -61,9 +66,10 @@ class Opening:
         self._connections = connections
         self._timeout = timeout
         self._outside = outside
+        self._logins = logins
         self._changed = anyio.Event()
 
-    async def run(self, caller: Caller) -> None:
+    async def run(self) -> None:
         """Wait until every server is ready or has failed, or until some are and the others had their time.
 
         Raises:
@@ -71,18 +77,18 @@ class Opening:
         """
         async with anyio.create_task_group() as waiting:
             for server, connection in self._connections.items():
-                waiting.start_soon(self._connect, server, connection, caller)
+                waiting.start_soon(self._connect, server, connection)
             waiting.start_soon(self._notice_questions)
             with self._outside.carried_by_opening(self._toolbox):
                 await self._until_enough()
             waiting.cancel_scope.cancel()
-        if questions := self._outside.waiting_for(self._toolbox):
+        if questions := {**self._outside.waiting_for(self._toolbox), **self._logins.round}:
             raise InputNeeded(_round(self._toolbox, questions))
         self._give_up_waiting()
 
-    async def _connect(self, server: str, connection: Connection, caller: Caller) -> None:
+    async def _connect(self, server: str, connection: Connection) -> None:
         try:
-            self.outcomes[server] = await connection.open(caller)
+            self.outcomes[server] = await self._logins.open(connection)
         except ConnectFailed as failure:
             self.outcomes[server] = failure
         self._announce()
@@ -100,9 +106,16 @@ class Opening:
     def _is_over(self, *, some_will_do: bool) -> bool:
         if self._outside.waiting_for(self._toolbox):
             return True
-        if some_will_do and any(isinstance(outcome, ToolList) for outcome in self.outcomes.values()):
+        if (
+            some_will_do
+            and not self._logins.under_way
+            and any(isinstance(outcome, ToolList) for outcome in self.outcomes.values())
+        ):
             return True
         return len(self.outcomes) == len(self._connections) and not self._outside.is_asking(self._toolbox)
+
+    def _has_tools(self) -> bool:
+        return any(isinstance(outcome, ToolList) for outcome in self.outcomes.values())
 
     def _give_up_waiting(self) -> None:
         reason = f"still starting after {self._timeout:g} s; open the toolbox again for its tools"

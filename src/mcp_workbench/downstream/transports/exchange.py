@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import anyio
 
-from mcp_workbench.downstream.transports.transport import NoResponse, Received
+from mcp_workbench.downstream.transports.transport import NoResponse, Received, TransportFailed
 from mcp_workbench.jsonrpc.codec import JSONObject, Unreadable
 from mcp_workbench.redaction import Redactor
 
@@ -56,13 +56,15 @@ class Mailbox:
             exchange.settled = True
         await self._pass_on(message)
 
-    async def fail(self, exchange: Exchange, reason: str, *, not_taken: bool = False) -> None:
+    async def fail(
+        self, exchange: Exchange, reason: str, *, not_taken: bool = False, cause: TransportFailed | None = None
+    ) -> None:
         """Say that a request will not be answered, unless it was."""
         if exchange.settled:
             return
         exchange.settled = True
         self.exchanges.pop(exchange.request_id, None)
-        await self._pass_on(NoResponse(exchange.request_id, self.redact(reason), not_taken))
+        await self._pass_on(NoResponse(exchange.request_id, self.redact(reason), not_taken, cause))
 
     async def take_unreadable(self, problem: Unreadable) -> None:
         """Note what is not a message, and end the requests that it would have answered."""

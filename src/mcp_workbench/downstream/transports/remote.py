@@ -171,7 +171,7 @@ class RemoteTransport:
             if failure.unreachable and not self._others_under_way():
                 self._mailbox.end(str(failure))
         except TransportFailed as failure:
-            await self._failed(message, exchange, str(failure))
+            await self._failed(message, exchange, str(failure), failure)
             if not self._others_under_way():
                 self._failure = failure
                 self._mailbox.end(str(failure))
@@ -200,9 +200,15 @@ class RemoteTransport:
             raise HttpFailed(f"{reason}; nor does it speak the older transport (SSE): {failure}") from None
         self._way = older
 
-    async def _failed(self, message: Mapping[str, Any], exchange: Exchange | None, reason: str) -> None:
+    async def _failed(
+        self,
+        message: Mapping[str, Any],
+        exchange: Exchange | None,
+        reason: str,
+        cause: TransportFailed | None = None,
+    ) -> None:
         if exchange is not None:
-            await self._mailbox.fail(exchange, reason)
+            await self._mailbox.fail(exchange, reason, cause=cause)
         else:
             self._mailbox.note(f"({message.get('method', 'an answer')} could not be delivered: {reason})")
 

@@ -23,6 +23,8 @@ class NoResponse:
     reason: str
     not_taken: bool = False
     """The server certainly did not take the request, so that it may be sent once more."""
+    cause: TransportFailed | None = None
+    """What keeps any request from being delivered, where it is not the server: `LoginNeeded`, for one."""
 
 
 Received = JSONObject | NoResponse
