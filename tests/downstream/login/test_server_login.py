@@ -16,6 +16,7 @@ import pytest
 from authority import Authority, authority, visit
 from mcp_workbench.config.servers import RemoteServer
 from mcp_workbench.downstream.transports.authorization import LoginNeeded
+from mcp_workbench.downstream.transports.login import renewal
 from mcp_workbench.downstream.transports.login.problems import LoginFailed, Unreachable
 from mcp_workbench.downstream.transports.login.record import Record
 from mcp_workbench.downstream.transports.login.server_login import ServerLogin
@@ -238,7 +239,10 @@ async def test_a_grant_that_is_gone_is_dropped_and_asked_for_no_more() -> None:
 
 
 @pytest.mark.parametrize("answer", [(503, {}), (429, {}), (500, {"error": "invalid_grant"})])
-async def test_trouble_at_the_token_endpoint_costs_no_login(answer: tuple[int, object]) -> None:
+async def test_trouble_at_the_token_endpoint_costs_no_login(
+    answer: tuple[int, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renewal, "_FIRST_PAUSE", 600.0)
     async with authority() as at:
         login = await logged_in(at)
         tampered(login, expires_at=time.time() - 10)

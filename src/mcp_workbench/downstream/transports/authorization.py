@@ -55,6 +55,10 @@ class Authorization(Protocol):
         """
         ...
 
+    def accepted(self, sent: Mapping[str, str]) -> None:
+        """The server took a request with these credentials."""
+        ...
+
     async def challenged(self, status: int, www_authenticate: str | None, sent: Mapping[str, str]) -> bool:
         """The server refused a request with 401, or with 403 for want of a scope.
 

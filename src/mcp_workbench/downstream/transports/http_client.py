@@ -24,6 +24,9 @@ _MAX_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _KEEPING_METHOD = (307, 308)
 
+_MAX_REFUSALS = 2
+"""The second one tells whether the credentials that came of the first are any better."""
+
 _SMALL = 64 * 1024
 
 
@@ -67,22 +70,22 @@ class HttpClient:
     ) -> AsyncGenerator[Response]:
         """Send a request, and have its response until the block ends.
 
-        Redirects within the origin are followed, and one that the server refuses for its credentials is sent once more
-        if there are better ones: in both cases the server did not take it.
+        Redirects within the origin are followed, and one that the server refuses for its credentials is sent again if
+        there are better ones: in both cases the server did not take it.
 
         Raises:
             HttpFailed: There is no response.
             LoginNeeded: A person must log in first.
         """
-        refused = False
+        refusals = 0
         redirects = 0
         while True:
             credentials = await self._credentials()
             target = address or self.address
             sent = {**headers, **self._headers, **credentials}
             async with self._connections.exchange(method, target, sent, content) as response:
-                if not refused and await self._has_better(response, credentials):
-                    refused = True
+                if refusals < _MAX_REFUSALS and await self._has_better(response, credentials):
+                    refusals += 1
                 elif (following := self._following(method, target, response)) is not None:
                     redirects += 1
                     if redirects > _MAX_REDIRECTS:
@@ -90,6 +93,8 @@ class HttpClient:
                     address = following if address else None
                     self.address = self.address if address else following
                 else:
+                    if self._authorization is not None and response.status < 400:
+                        self._authorization.accepted(credentials)
                     yield response
                     return
                 await response.read_beginning(_SMALL)  # the connection is of use again only when all is read

@@ -67,7 +67,12 @@ class ServerLogin:
             return {}
         if tokens.is_due():
             tokens = await self._renewed_in_time(tokens)
-        return _bearer(tokens)
+        return _bearer(tokens.access_token)
+
+    def accepted(self, sent: Mapping[str, str]) -> None:
+        """Know that what came of the last refusal is good: the next one is another matter."""
+        if self._on_trial is not None and sent == _bearer(self._on_trial):
+            self._on_trial, self._trial = None, _FIRST_TRIAL
 
     async def challenged(self, status: int, www_authenticate: str | None, sent: Mapping[str, str]) -> bool:
         """Do what can be done about a refusal without a person, and say whether to try once more.
@@ -83,7 +88,7 @@ class ServerLogin:
             return await self._needs_scopes(record, tokens, challenge, sent)
         if status != 401:
             return False
-        if tokens is not None and _bearer(tokens) != sent:
+        if tokens is not None and _bearer(tokens.access_token) != sent:
             return True  # it was replaced since that request went out
         if tokens is None and not self._target.is_program:
             return await self._needs_login(challenge)
@@ -135,7 +140,7 @@ class ServerLogin:
         self, record: Record, tokens: Tokens, challenge: Challenge, sent: Mapping[str, str]
     ) -> bool:
         missing = [scope for scope in challenge.scopes if scope not in tokens.scopes]
-        if _bearer(tokens) != sent:
+        if _bearer(tokens.access_token) != sent:
             return True
         if not missing:
             return False  # what it says it wants it has: no login would change that
@@ -175,5 +180,5 @@ class ServerLogin:
         return LoginNeeded(self._target.needed + (f" ({why})" if why else ""), self.begin_login)
 
 
-def _bearer(tokens: Tokens) -> dict[str, str]:
-    return {"Authorization": f"Bearer {tokens.access_token}"}
+def _bearer(access_token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {access_token}"}
