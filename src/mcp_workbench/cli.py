@@ -26,6 +26,8 @@ COMMANDS = {
     "call": "call one tool and show its result",
     "init": "write a first workbench-config.json that works at once",
     "import": "take over the servers that your other clients have",
+    "add": "put one server into the config",
+    "remove": "take a server or a toolbox out of the config",
     "install": "put the workbench into a client's own config",
     "uninstall": "take it out again, and put back what install replaced",
     "login": "log in at a remote server",
@@ -92,16 +94,24 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
-    parsers = _parsers(_command_in(argv))
+    command = _command_in(argv)
+    parsers = _parsers(command)
+    argv, line = _without_command_line(argv) if command == "add" else (argv, ())
     args, rest = parsers[None].parse_known_args(argv)
     # argparse gives no word to a list of them that stands after an option: `call BOX SERVER TOOL --json key=value`.
     if rest and (any(word.startswith("-") for word in rest) or "arguments" not in args):
         parsers[args.command].refuse(rest)
-    if rest:
-        args.arguments += rest
+    if rest or line:
+        args.arguments += [*rest, *line]
     if args.config is not None and args.command in _WITHOUT_CONFIG:
         parsers[args.command].error(f"--config means nothing to {args.command}")
     return args
+
+
+def _without_command_line(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What stands before and after `--`: what follows is another program's, options included."""
+    at = list(argv).index("--") if "--" in argv else len(argv)
+    return argv[:at], argv[at + 1 :]
 
 
 def _command_in(argv: Sequence[str]) -> str | None:
