@@ -167,6 +167,33 @@ async def test_log_messages_carry_their_origin_to_a_modern_client_at_the_level_o
     ]
 
 
+NASTY_DATA = {
+    "a key that is half an emoji": '{"\\ud83d": "\\udc00"}',
+    "a number of 5,000 digits": "9" * 5000,
+    "deep": "[" * 190 + "]" * 190,
+    "deeper than any message may be": "[" * 255 + "]" * 255,
+    "no numbers": "[NaN, Infinity, 1e999]",
+    "nothing": "null",
+}
+"""What a log message may hold that a model, a parser or a serialiser could choke on."""
+
+
+@both_clients
+async def test_no_notification_of_a_server_ends_more_than_itself(log: Path, client_era: Era) -> None:
+    told = '{"jsonrpc": "2.0", "method": "%s", "params": {"level": "error", "elicitationId": "1", "data": %s}}'
+    meta = {PREFIX + "logLevel": "debug"}
+    async with opened(log, client_era, "legacy") as client:
+        for method in ("notifications/message", "notifications/elicitation/complete", "notifications/\\ud83d"):
+            for data in NASTY_DATA.values():
+                line = told % (method, data)
+                await client.call_tool("use_tool", use("raw_line", line=line, then_answer=True), meta=meta)
+        assert text_of(await client.call_tool("use_tool", use("echo"))) == "{}"
+    assert client.returncode == 0
+    heard = [line.decode() for line in client.stdout_lines if b'"notifications/message"' in line]
+    data = [line.partition('"data":')[2].removesuffix(',"logger":"dev/tools"}}') for line in heard]
+    assert data == ['{"\\ud83d":"\\udc00"}', "9" * 5000, "[" * 190 + "]" * 190, "[null,null,null]", "null"]
+
+
 # Questions that were answered in a browser.
 
 
@@ -252,9 +279,23 @@ async def test_results_arrive_as_the_server_sent_them(log: Path, client_era: Era
             received = client.received[-1]["result"]
             sent = read_log(log, event="sent")[-1]["message"]["result"]
             assert sent == own
-            # Towards a modern client a legacy server's result gets the one field that the era requires.
-            added = {"resultType": "complete"} if (client_era, server_era) == ("modern", "legacy") else {}
-            assert exactly(received) == exactly({**sent, **added}), name
+            assert exactly(received) == exactly(as_seen_by(client_era, sent)), name
+
+
+def as_seen_by(client_era: Era, result: Json) -> Json:
+    """A result as a client gets it: the type of result is the modern era's, and what belongs to a hop stays there."""
+    seen = {key: value for key, value in result.items() if key != "resultType" or client_era == "modern"}
+    if "_meta" in seen:
+        seen["_meta"] = {key: value for key, value in seen["_meta"].items() if not key.startswith(PREFIX)}
+    return {**seen, **({"resultType": "complete"} if client_era == "modern" and "resultType" not in seen else {})}
+
+
+@both_clients
+async def test_a_meta_that_is_all_about_the_hop_is_none(log: Path, client_era: Era) -> None:
+    own = {"content": [TEXT], "_meta": {PREFIX + "serverInfo": {"name": "s"}, PREFIX + "related-task": {"taskId": "1"}}}
+    async with opened(log, client_era, "legacy") as client:
+        result = await client.call_tool("use_tool", use("raw", result=own))
+    assert "_meta" not in result
 
 
 @both_servers
@@ -285,7 +326,7 @@ async def test_a_legacy_result_is_complete_whatever_it_says(log: Path, client_er
     own = {"content": [TEXT], "resultType": "input_required", "requestState": "the server's own"}
     async with opened(log, client_era, "legacy") as client:
         result = await client.call_tool("use_tool", use("raw", result=own))
-    assert result == {**own, "resultType": "complete"}
+    assert result == as_seen_by(client_era, {**own, "resultType": "complete"})
 
 
 @both_clients
@@ -293,7 +334,8 @@ async def test_any_kind_of_modern_result_is_passed_on(log: Path, client_era: Era
     """A result type from an extension or a later protocol is the client's to understand."""
     own = {"resultType": "task", "task": {"taskId": "7", "status": "working"}}
     async with opened(log, client_era, "modern") as client:
-        assert await client.call_tool("use_tool", use("raw", result=own)) == own
+        result = await client.call_tool("use_tool", use("raw", result=own))
+    assert result == as_seen_by(client_era, own)
 
 
 @both_servers

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
+import anyio
 import pytest
 
 import mcp_workbench
 from serving import names, opened, refusal, serving, used, using
-from wire import Era, Json, RpcError, WireClient, children_of, read_log, scripted, text_of
+from wire import Era, Json, RpcError, WireClient, children_of, eventually, logged, read_log, scripted, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -24,12 +25,12 @@ LIMIT = 2048
 
 
 @both_eras
-async def test_the_handshake_names_the_workbench_and_offers_tools_alone(tmp_path: Path, era: Era) -> None:
+async def test_the_handshake_names_the_workbench_and_offers_tools_and_log_messages(tmp_path: Path, era: Era) -> None:
     async with serving(tmp_path, {"dev": {"one": scripted()}}, era) as client:
         pass
     assert client.server_info["name"] == "mcp-workbench"
     assert client.server_info["version"] == mcp_workbench.__version__
-    assert client.handshake["capabilities"] == {"tools": {}}
+    assert client.handshake["capabilities"] == {"tools": {}, "logging": {}}
     assert client.instructions is not None
     assert "- dev (1 server): The dev toolbox" in client.instructions
     assert client.notifications == []
@@ -306,7 +307,7 @@ async def test_results_come_back_as_the_server_gave_them(tmp_path: Path, era: Er
     ]
     # A modern result says of itself that it is complete; the tool returns it as it is told.
     given = [{**result, "resultType": "complete"} if downstream == "modern" else result for result in results]
-    expected = [{**result, "resultType": "complete"} if era == "modern" else result for result in given]
+    expected = [{**result, "resultType": "complete"} if era == "modern" else result for result in results]
     async with serving(tmp_path, {"dev": {"one": scripted(era=downstream)}}, era) as client:
         await opened(client, "dev")
         received = [await used(client, "dev", "one", "raw", {"result": result}) for result in given]
@@ -421,6 +422,25 @@ async def test_broken_requests_are_answered_with_an_error(tmp_path: Path, era: E
     errors = {message["id"]: message["error"]["code"] for message in client.strays}
     assert errors.keys() == {"no-method", "bad-params"}
     assert all(code in (-32600, -32602) for code in errors.values())
+
+
+@both_eras
+async def test_a_request_whose_id_is_a_text_is_not_the_one_whose_id_is_that_number(tmp_path: Path, era: Era) -> None:
+    gate, log = tmp_path / "gate", tmp_path / "log"
+    async with serving(tmp_path, {"dev": {"one": scripted(log=str(log))}}, era) as client:
+        await opened(client, "dev")
+        await (await client.start_call("use_tool", using("dev", "one", "slow", {"seconds": 0}))).wait()
+        call = client.sent[-1]
+        call["params"]["arguments"]["arguments"] = {"file": str(gate)}
+        await client.send({**call, "id": 900})
+        await client.send({**call, "id": "900"})
+        await logged(log, event="executed", count=3)
+        await client.notify("notifications/cancelled", {"requestId": "900"})
+        await logged(log, event="cancelled")
+        gate.touch()
+        with anyio.fail_after(client.patience):
+            await eventually(lambda: bool(client.strays))
+    assert [message["id"] for message in client.strays] == [900]
 
 
 @both_eras

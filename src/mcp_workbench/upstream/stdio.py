@@ -9,17 +9,18 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 from mcp_types.jsonrpc import JSONRPCNotification
 from pydantic import ValidationError
 
 from mcp_workbench.jsonrpc import codec, pipes
 from mcp_workbench.jsonrpc.codec import JSONObject
+from mcp_workbench.upstream.session import ClientSession
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,9 @@ _GOODBYE = 0.5
 """Seconds for the last answers to reach a client that still reads."""
 
 Item = SessionMessage | Exception
+
+_TEXT_ID = "text:"
+"""Stands before every id that is a text while the SDK holds it, which takes "1" and 1 for the same request."""
 
 
 class MessageWriter:
@@ -61,11 +65,13 @@ async def stdio_streams() -> AsyncGenerator[tuple[MemoryObjectReceiveStream[Item
     """The streams to run a server on; the first ends when stdin does."""
     stdin, stdout = _claim_standard_streams()
     writer = pipes.PipeWriter(stdout)
+    session = ClientSession(writer)
     send, receive = anyio.create_memory_object_stream[Item](16)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(writer.run)
-            tasks.start_soon(_read_messages, stdin, send, writer)
+            tasks.start_soon(session.run)
+            tasks.start_soon(_read_messages, stdin, send, session, writer)
             yield receive, MessageWriter(writer)
             with anyio.move_on_after(_GOODBYE, shield=True):
                 await writer.flush()
@@ -85,49 +91,82 @@ def _claim_standard_streams() -> tuple[int, int]:
     return stdin, stdout
 
 
-async def _read_messages(stdin: int, messages: MemoryObjectSendStream[Item], writer: pipes.PipeWriter) -> None:
+async def _read_messages(
+    stdin: int, messages: MemoryObjectSendStream[Item], session: ClientSession, writer: pipes.PipeWriter
+) -> None:
+    metadata = ServerMessageMetadata(request_context=session)
     async with messages:
         try:
             async for line in pipes.read_lines(pipes.receiver(stdin)):
-                if (message := _decode(line, writer)) is not None:
-                    await messages.send(SessionMessage(message))
+                if (raw := _decode(line, session, writer)) is None:
+                    continue
+                if "method" not in raw:
+                    session.receive_answer(raw)
+                elif (message := _for_sdk(raw, writer)) is not None:
+                    await messages.send(SessionMessage(message, metadata))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             logger.debug("the server no longer reads its input")
         except (OSError, pipes.LineTooLong) as error:
             logger.error("stdin cannot be read any more: %s", error or type(error).__name__)
+        finally:
+            session.close()
 
 
-def _decode(line: bytes, writer: pipes.PipeWriter) -> JSONRPCMessage | None:
-    """The message in a line; a line without one is ignored, a broken request is answered."""
+def _decode(line: bytes, session: ClientSession, writer: pipes.PipeWriter) -> JSONObject | None:
+    """The message in a line. One that cannot be read is ignored, and nobody waits for what it was meant to say."""
     try:
-        raw = codec.decode(line)
-    except codec.Unreadable:
+        return codec.decode(line)
+    except codec.Unreadable as error:
         if line.strip():
-            logger.warning("ignored a line on stdin that is not a JSON-RPC message (%d bytes)", len(line))
+            logger.warning("a line on stdin (%d bytes) cannot be read: %s", len(line), error)
+        for request_id in error.responses:
+            session.cannot_read_answer(request_id, str(error))
+        for request_id in error.requests:
+            writer.write(codec.encode(error.refusal(request_id)))
         return None
+
+
+def _for_sdk(raw: JSONObject, writer: pipes.PipeWriter) -> JSONRPCRequest | JSONRPCNotification | None:
+    """A request or notification as the SDK takes it; a broken request is answered."""
+    kind = JSONRPCRequest if "id" in raw else JSONRPCNotification
     try:
-        return _kind(raw).model_validate(raw)
+        return kind.model_validate(_with_distinct_ids(raw))
     except ValidationError:
         logger.warning("ignored a malformed JSON-RPC message on stdin")
         request_id = raw.get("id")
-        if not isinstance(request_id, int | str) or isinstance(request_id, bool):
-            return None
-        error = ErrorData(code=INVALID_REQUEST, message="This is not a JSON-RPC 2.0 message")
-        refusal = JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
-        if "method" not in raw:  # an answer that is none: whoever asked must not wait for another
-            return refusal
-        writer.write(_encode(refusal))
+        if isinstance(request_id, int | str) and not isinstance(request_id, bool):
+            error = {"code": INVALID_REQUEST, "message": "This is not a JSON-RPC 2.0 message"}
+            writer.write(codec.encode({"jsonrpc": "2.0", "id": request_id, "error": error}))
         return None
 
 
-def _kind(raw: JSONObject) -> type[JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError]:
-    if "method" in raw:
-        return JSONRPCRequest if "id" in raw else JSONRPCNotification
-    return JSONRPCError if "error" in raw else JSONRPCResponse
+def _with_distinct_ids(raw: JSONObject) -> JSONObject:
+    """The message with the ids in it so that the SDK does not mistake one for another."""
+    if isinstance(raw.get("id"), str):
+        return {**raw, "id": _TEXT_ID + raw["id"]}
+    params = raw.get("params")
+    if raw["method"] == "notifications/cancelled" and isinstance(params, dict):
+        cancelled = cast(JSONObject, params).get("requestId")
+        if isinstance(cancelled, str):
+            return {**raw, "params": {**params, "requestId": _TEXT_ID + cancelled}}
+    return raw
 
 
 def _encode(message: JSONRPCMessage) -> bytes:
-    """A message as a line; results are taken as they are, not walked through by a serialiser."""
+    """A message of the SDK's as a line; what is in it is taken as it is, not walked through by a serialiser."""
+    encoded: JSONObject = {"jsonrpc": "2.0"}
+    if not isinstance(message, JSONRPCNotification):
+        own = message.id
+        encoded["id"] = own.removeprefix(_TEXT_ID) if isinstance(own, str) else own
     if isinstance(message, JSONRPCResponse):
-        return codec.encode({"jsonrpc": "2.0", "id": message.id, "result": message.result})
-    return codec.encode(message.model_dump(by_alias=True, exclude_unset=True))
+        encoded["result"] = message.result
+    elif isinstance(message, JSONRPCError):
+        error = message.error
+        encoded["error"] = {"code": error.code, "message": error.message}
+        if error.data is not None:
+            encoded["error"]["data"] = error.data
+    else:
+        encoded["method"] = message.method
+        if message.params is not None:
+            encoded["params"] = message.params
+    return codec.encode(encoded)
