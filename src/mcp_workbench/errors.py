@@ -87,6 +87,22 @@ class LoginRequired(ConnectFailed):
 class ToolboxFailed(WorkbenchError):
     """A toolbox none of whose servers could be connected."""
 
+    def __init__(self, failures: Sequence[ConnectFailed]) -> None:
+        self.failures = tuple(failures)
+        super().__init__("\n".join(str(failure) for failure in self.failures))
+
+
+class ArgumentsDoNotFit(WorkbenchError):
+    """Arguments that a tool's input schema does not admit, of a call that was not sent."""
+
+    def __init__(self, toolbox: str, server: str, tool: str, problems: Sequence[str], schema: str) -> None:
+        self.problems = tuple(problems)
+        listed = "\n".join(f"- {problem}" for problem in self.problems)
+        super().__init__(
+            f"Invalid arguments for tool '{tool}' in server '{server}' (toolbox '{toolbox}'), so it was not called:\n"
+            f"{listed}\nIts inputSchema: {schema}"
+        )
+
 
 class CallFailed(WorkbenchError):
     """A call that its downstream server did not answer with a result."""

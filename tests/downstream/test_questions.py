@@ -129,6 +129,9 @@ async def test_a_question_reaches_the_client_as_it_was_asked_and_its_answer_come
     assert json.loads(text_of(result)) == [{"q1": answer}]
     if (client_era, server_era, arguments) == ("legacy", "modern", {"url": True}):
         assert seen[0]["params"].pop("elicitationId")  # the client's era requires what the server's does not have
+    if method == "elicitation/create":  # the user is told who asks; everything else is as it was asked
+        seen[0]["params"]["message"] = seen[0]["params"]["message"].removeprefix("dev/asker asks: ")
+        assert seen[0]["params"]["message"] == "What is your name?"
     assert seen == asked_by_server(log)
     assert [question["method"] for question in seen] == [method]
 
@@ -220,7 +223,7 @@ async def test_calls_that_ask_at_the_same_time_each_get_their_own_answers(
         for number in range(5):
             calls.start_soon(ask, f"question {number}")
     for message, result in results.items():
-        answer = {"action": "accept", "content": {"name": message}}
+        answer = {"action": "accept", "content": {"name": f"dev/asker asks: {message}"}}
         assert json.loads(text_of(result)) == [{"q1": answer}, {"q1": answer}]
     assert len(results) == 5
 

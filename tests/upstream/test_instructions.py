@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_workbench.config.models import ToolboxConfig
-from mcp_workbench.upstream.instructions import USE, instructions, open_toolbox_description
+from mcp_workbench.upstream.instructions import instructions, open_toolbox_description, use_tool_description
 from mcp_workbench.upstream.parameters import parse_use_tool
 
 LIMIT = 2048
@@ -46,7 +46,13 @@ def test_many_long_toolboxes_fit(count: int, length: int, name_length: int) -> N
 
 
 def test_the_description_of_use_tool_fits() -> None:
-    assert len(USE) <= LIMIT
+    assert len(use_tool_description()) <= LIMIT
+    assert len(use_tool_description(opens_by_itself=True)) <= LIMIT
+
+
+def test_use_tool_says_whether_a_toolbox_must_be_open() -> None:
+    assert "that open_toolbox has opened" in use_tool_description()
+    assert "that open_toolbox has opened" not in use_tool_description(opens_by_itself=True)
 
 
 @pytest.mark.parametrize("boxes", [{}, {"dev": toolbox()}], ids=["none", "one"])
@@ -54,7 +60,9 @@ def test_the_instructions_say_how_in_the_words_agreed(boxes: Toolboxes) -> None:
     assert "Use `open_toolbox` to connect to a toolbox, then `use_tool` to invoke tools." in instructions(boxes)
 
 
-@pytest.mark.parametrize("text", [instructions({"dev": toolbox()}), USE], ids=["instructions", "use_tool"])
+@pytest.mark.parametrize(
+    "text", [instructions({"dev": toolbox()}), use_tool_description()], ids=["instructions", "use_tool"]
+)
 def test_the_example_call_is_one_that_use_tool_takes(text: str) -> None:
     example = re.search(r'\{"tool": \{.*?\}, "arguments": \{.*?\}\}', text)
     assert example is not None
@@ -107,7 +115,25 @@ def test_the_rest_is_counted_when_there_is_no_room_for_names() -> None:
 
 
 def test_open_toolbox_names_the_toolboxes_itself() -> None:
-    assert open_toolbox_description({"dev": toolbox(), "ops": toolbox()}).endswith("Toolboxes: `dev`, `ops`")
+    text = open_toolbox_description({"dev": toolbox("For code", 2), "ops": toolbox()})
+    assert text.startswith(
+        "Toolboxes: `dev`, `ops`\n- dev (2 servers): For code\n- ops (1 server): For tests\n\nConnects"
+    )
+
+
+def test_what_some_clients_cut_at_160_characters_still_names_every_toolbox() -> None:
+    boxes = {name: toolbox("d" * 1000) for name in ("filesystem", "database", "browser", "calendar", "monitoring")}
+    assert all(f"`{name}`" in open_toolbox_description(boxes)[:160] for name in boxes)
+
+
+def test_open_toolbox_shortens_descriptions_before_it_says_less_of_how_to_use_it() -> None:
+    boxes = {f"box-{number}": toolbox(f"{number} " + "words " * 100) for number in range(12)}
+    text = open_toolbox_description(boxes)
+    assert all(f"- box-{number} (1 server): {number} words" in text for number in range(12))
+    assert text.endswith("Safe to call again.")
+    names_alone = open_toolbox_description({f"box-{number}": toolbox("d" * 1000) for number in range(60)})
+    assert names_alone.count("box-") == 60
+    assert names_alone.endswith("Safe to call again.")
 
 
 def test_open_toolbox_counts_the_toolboxes_it_cannot_name() -> None:

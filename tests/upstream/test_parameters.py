@@ -1,5 +1,6 @@
 """The arguments of the two tools: what is taken, and the sentence for everything else."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,13 @@ from hypothesis import strategies as st
 
 from mcp_workbench.errors import InvalidParameters, InvalidToolIdentifier, WorkbenchError
 from mcp_workbench.toolboxes.manager import ToolReference
-from mcp_workbench.upstream.parameters import OPEN_TOOLBOX_SCHEMA, USE_TOOL_SCHEMA, parse_open_toolbox, parse_use_tool
+from mcp_workbench.upstream.parameters import (
+    CLIENT_KEYS,
+    OPEN_TOOLBOX_SCHEMA,
+    USE_TOOL_SCHEMA,
+    parse_open_toolbox,
+    parse_use_tool,
+)
 
 TOOL = {"toolbox": "dev", "server": "fs", "tool": "read"}
 READ = ToolReference("dev", "fs", "read")
@@ -60,6 +67,45 @@ def test_open_toolbox_says_what_is_wrong(arguments: object, sentence: str) -> No
 )
 def test_use_tool_takes_objects_and_text_that_holds_one(arguments: dict[str, Any], own: dict[str, Any]) -> None:
     assert parse_use_tool(arguments) == (READ, own)
+
+
+@pytest.mark.parametrize("key", CLIENT_KEYS)
+def test_a_key_that_a_client_adds_to_every_tool_is_dropped_at_our_own_level(key: str) -> None:
+    assert parse_open_toolbox({"toolbox_name": "dev", key: True}) == "dev"
+    assert parse_use_tool({"tool": TOOL, "arguments": {key: True}, key: False}) == (READ, {key: True})
+    sentence = complaint(parse_use_tool, {"tool": {**TOOL, key: True}})
+    assert sentence is not None
+    assert sentence.startswith(f"Invalid parameters: Unrecognized key: '{key}'")
+
+
+WRAPPED: list[tuple[object, dict[str, Any]]] = [
+    ({"tool": TOOL, "arguments": {"path": "/etc"}}, {"path": "/etc"}),
+    ({"tool": json.dumps(TOOL), "arguments": '{"path": "/etc"}'}, {"path": "/etc"}),
+    ({"tool": TOOL, "arguments": {}}, {}),
+    ('{"tool": {"toolbox": "dev", "server": "fs", "tool": "read"}, "arguments": {}}', {}),
+]
+OWN: list[dict[str, Any]] = [
+    {"tool": {**TOOL, "tool": "write"}, "arguments": {"path": "/etc"}},
+    {"tool": TOOL, "arguments": {}, "more": 1},
+    {"tool": TOOL, "arguments": "text"},
+    {"tool": TOOL},
+    {"arguments": {}},
+]
+
+
+@pytest.mark.parametrize(("arguments", "own"), WRAPPED)
+def test_a_call_that_is_wrapped_into_its_own_arguments_is_understood(arguments: object, own: dict[str, Any]) -> None:
+    assert parse_use_tool({"tool": TOOL, "arguments": arguments}) == (READ, own)
+    assert parse_use_tool({"tool": json.dumps(TOOL), "arguments": arguments}) == (READ, own)
+
+
+@pytest.mark.parametrize("arguments", OWN)
+def test_arguments_that_only_look_like_a_wrapped_call_are_the_tools_own(arguments: dict[str, Any]) -> None:
+    assert parse_use_tool({"tool": TOOL, "arguments": arguments}) == (READ, arguments)
+
+
+def test_the_schema_says_that_a_tool_may_have_any_arguments() -> None:
+    assert USE_TOOL_SCHEMA["properties"]["arguments"]["additionalProperties"] is True
 
 
 @pytest.mark.parametrize(

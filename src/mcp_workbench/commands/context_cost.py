@@ -46,8 +46,8 @@ def cost_of_server(tools: Iterable[Tool], instructions: str | None) -> Cost:
 
 
 async def cost_of_workbench(loaded: LoadedConfig) -> Cost:
-    """Return what the workbench costs with this config: its two tools and its instructions."""
-    from mcp_workbench.upstream.server import Workbench
+    """Return what the workbench costs with this config: its tools and its instructions."""
+    from mcp_workbench.upstream.instructions import instructions
+    from mcp_workbench.upstream.tools import offered_tools
 
-    server = Workbench(loaded).server()
-    return cost_of_server(await server.list_tools(), server.instructions)
+    return cost_of_tools(offered_tools(loaded.config)) + Cost(len(instructions(loaded.config.toolboxes)))

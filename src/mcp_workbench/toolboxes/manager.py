@@ -126,7 +126,7 @@ class ClientManager:
         await opening.run()
         opened = _opened(name, config, connections, opening.outcomes)
         if opened.errors and not opened.tools:
-            raise ToolboxFailed("\n".join(str(error) for error in opened.errors.values()))
+            raise ToolboxFailed(list(opened.errors.values()))
         if name in self._connections:  # a new config may have come meanwhile
             self._open.add(name)
         return opened

@@ -1,4 +1,9 @@
-"""The arguments of the two tools: their schemas, and the sentences for arguments that do not fit them."""
+"""The arguments of the two tools: their schemas, and the sentences for arguments that do not fit them.
+
+Models and clients bend arguments in known ways: an object sent as text, a key that a client adds to every tool, a whole
+call wrapped into its own arguments. What is meant is certain in each of these, so it is understood; anything else that
+does not fit is refused.
+"""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +19,8 @@ OPEN_TOOLBOX_SCHEMA: JSONObject = {
         "toolbox_name": {
             "type": "string",
             "minLength": 1,
-            "description": "Name of the toolbox to open, exactly as it is listed.",
+            "description": "Name of the toolbox to open, exactly as it is listed. NAME/SERVER and NAME/SERVER/TOOL "
+            "list one server or one tool alone, with its whole schema.",
         }
     },
     "required": ["toolbox_name"],
@@ -46,12 +52,19 @@ USE_TOOL_SCHEMA: JSONObject = {
         "arguments": {
             "type": "object",
             "default": {},
+            # What is true anyway is said here, or pydantic-ai tells OpenAI's models that there are no arguments.
+            "additionalProperties": True,
             "description": "The tool's own arguments, an object that fits its inputSchema.",
         },
     },
     "required": ["tool"],
     "additionalProperties": False,
 }
+
+CLIENT_KEYS = {
+    "wait_for_previous": "Gemini CLI adds it to the schema of every tool, for its own scheduler, and sends it along",
+}
+"""Keys that clients add to the arguments of any tool, with where that was seen. They are dropped, at our own level."""
 
 
 def parse_open_toolbox(arguments: object) -> str:
@@ -61,7 +74,7 @@ def parse_open_toolbox(arguments: object) -> str:
         InvalidParameters: The arguments do not fit.
     """
     given = _object({} if arguments is None else arguments, "arguments")
-    _only(given, ("toolbox_name",))
+    _only(given, ("toolbox_name",), *CLIENT_KEYS)
     name = given.get("toolbox_name")
     if name is None:
         raise InvalidParameters('toolbox_name is required. Call open_toolbox with {"toolbox_name": "NAME"}.')
@@ -80,7 +93,7 @@ def parse_use_tool(arguments: object) -> tuple[ToolReference, JSONObject]:
         InvalidToolIdentifier: A part of `tool` does not.
     """
     given = _object({} if arguments is None else arguments, "arguments")
-    _only(given, ("tool", "arguments"))
+    _only(given, ("tool", "arguments"), *CLIENT_KEYS)
     if given.get("tool") is None:
         raise InvalidParameters(
             'tool is required: {"toolbox": "NAME", "server": "SERVER", "tool": "TOOL"}, as open_toolbox listed it'
@@ -89,7 +102,15 @@ def parse_use_tool(arguments: object) -> tuple[ToolReference, JSONObject]:
     _only(tool, ("toolbox", "server", "tool"))
     reference = ToolReference(*(_part(tool, part) for part in ("toolbox", "server", "tool")))
     own = given.get("arguments")
-    return reference, {} if own is None else _object(own, "arguments")
+    return reference, {} if own is None else _unwrapped(_object(own, "arguments"), tool)
+
+
+def _unwrapped(own: JSONObject, tool: JSONObject) -> JSONObject:
+    """The tool's own arguments, where a client has put the whole call into them: Semantic Kernel does."""
+    if own.keys() != {"tool", "arguments"} or _decoded(own["tool"]) != tool:
+        return own
+    inner = _decoded(own["arguments"])
+    return cast(JSONObject, inner) if isinstance(inner, dict) else own
 
 
 def _part(tool: Mapping[str, Any], part: str) -> str:
@@ -103,19 +124,24 @@ def _part(tool: Mapping[str, Any], part: str) -> str:
     return value
 
 
-def _only(given: Mapping[str, Any], known: tuple[str, ...]) -> None:
+def _only(given: Mapping[str, Any], known: tuple[str, ...], *dropped: str) -> None:
     for key in given:
-        if key not in known:
+        if key not in known and key not in dropped:
             raise InvalidParameters(f"Unrecognized key: '{key}'. Known: {', '.join(known)}.")
 
 
 def _object(value: object, name: str) -> JSONObject:
     """An object; models sometimes send one as text."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            value = None
-    if not isinstance(value, dict):
+    decoded = _decoded(value)
+    if not isinstance(decoded, dict):
         raise InvalidParameters(f"{name} must be an object")
-    return cast(JSONObject, value)
+    return cast(JSONObject, decoded)
+
+
+def _decoded(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None

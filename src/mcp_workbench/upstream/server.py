@@ -7,24 +7,27 @@ touches it.
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 from weakref import WeakSet
 
 from mcp.server import MCPServer
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.mcpserver.tools import Tool
-from mcp_types import ToolAnnotations
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcp_workbench import __version__
 from mcp_workbench.config.loading import LoadedConfig
+from mcp_workbench.config.models import WorkbenchConfig
+from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.toolboxes.manager import ClientManager
 from mcp_workbench.toolboxes.opening import InputNeeded
-from mcp_workbench.upstream.instructions import USE, instructions, open_toolbox_description
-from mcp_workbench.upstream.parameters import OPEN_TOOLBOX_SCHEMA, USE_TOOL_SCHEMA, parse_open_toolbox, parse_use_tool
+from mcp_workbench.upstream.attribution import asking_for, sentence, with_origin_in_questions
+from mcp_workbench.upstream.instructions import instructions
+from mcp_workbench.upstream.parameters import parse_open_toolbox, parse_use_tool
 from mcp_workbench.upstream.session import ClientSession, log_level, without_hop_keys
+from mcp_workbench.upstream.tools import offered_tools
 
 Context = ServerRequestContext[Any, ClientSession]
 
@@ -40,13 +43,10 @@ class Workbench:
 
     def server(self) -> MCPServer[None]:
         """The server to run over a pair of streams."""
-        toolboxes = self._loaded.config.toolboxes
         return MCPServer[None](
             "mcp-workbench",
             title="MCP Workbench",
             version=__version__,
-            instructions=instructions(toolboxes),
-            tools=[_open_toolbox(open_toolbox_description(toolboxes)), _use_tool()],
             lifespan=self._lifespan,
             subscriptions=False,
             middleware=[self._answer],
@@ -71,13 +71,31 @@ class Workbench:
             case "initialize":
                 result = await call_next(ctx)
                 self._greet(ctx)
-                return _with_own_capabilities(result)
+                return self._introduced(result)
             case "server/discover":
-                return _with_own_capabilities(await call_next(ctx))
+                return self._introduced(await call_next(ctx))
+            case "tools/list":
+                return self._listed(await call_next(ctx))
             case "logging/setLevel":
                 return {} if self._set_log_level(ctx) else await call_next(ctx)
             case _:
                 return await call_next(ctx)
+
+    # What the workbench says of itself: by the config as it is at that moment.
+
+    def _introduced(self, result: HandlerResult) -> HandlerResult:
+        """A greeting's answer with what the workbench can do. An `MCPServer` declares something else by itself."""
+        if not isinstance(result, dict):
+            return result
+        about = instructions(self._config.toolboxes)
+        return {**result, "capabilities": {"tools": {}, "logging": {}}, "instructions": about}
+
+    def _listed(self, result: HandlerResult) -> HandlerResult:
+        return {**result, "tools": offered_tools(self._config)} if isinstance(result, dict) else result
+
+    @property
+    def _config(self) -> WorkbenchConfig:
+        return self._running.loaded.config
 
     # The two tools.
 
@@ -95,13 +113,18 @@ class Workbench:
                 opened = await self._running.open(parse_open_toolbox(arguments), caller)
                 result = _text(opened.as_json())
             else:
-                reference, own = parse_use_tool(arguments)
-                result = await self._running.call(reference, own, caller)
+                result = await self._use_tool(arguments, caller)
         except InputNeeded as questions:
             result = questions.result
         except WorkbenchError as error:
-            result = {**_text(str(error)), "isError": True}
+            result = {**_text(sentence(error)), "isError": True}
         return _result(ctx, result)
+
+    async def _use_tool(self, arguments: object, caller: Caller) -> JSONObject:
+        reference, own = parse_use_tool(arguments)
+        origin = f"{reference.toolbox}/{reference.server}"
+        caller = replace(caller, ask=asking_for(caller.ask, origin))
+        return with_origin_in_questions(await self._running.call(reference, own, caller), origin)
 
     @property
     def _running(self) -> ClientManager:
@@ -149,33 +172,3 @@ def _result(ctx: Context, result: JSONObject) -> JSONObject:
 
 def _text(text: str) -> JSONObject:
     return {"content": [{"type": "text", "text": text}]}
-
-
-def _with_own_capabilities(result: HandlerResult) -> HandlerResult:
-    """A greeting's answer with what the workbench can do. An `MCPServer` declares something else by itself."""
-    return {**result, "capabilities": {"tools": {}, "logging": {}}} if isinstance(result, dict) else result
-
-
-def _open_toolbox(description: str) -> Tool:
-    return _tool(
-        "open_toolbox",
-        description,
-        OPEN_TOOLBOX_SCHEMA,
-        ToolAnnotations(title="Open a toolbox", read_only_hint=True, idempotent_hint=True, open_world_hint=False),
-    )
-
-
-def _use_tool() -> Tool:
-    return _tool("use_tool", USE, USE_TOOL_SCHEMA, ToolAnnotations(title="Use a tool of an open toolbox"))
-
-
-def _tool(name: str, description: str, schema: JSONObject, annotations: ToolAnnotations) -> Tool:
-    """A tool for `tools/list`; its calls are answered before they would reach its function."""
-
-    async def answered_in_middleware() -> None:
-        raise NotImplementedError
-
-    tool = Tool.from_function(
-        answered_in_middleware, name=name, description=description, annotations=annotations, structured_output=False
-    )
-    return tool.model_copy(update={"parameters": schema})
