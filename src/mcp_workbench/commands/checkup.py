@@ -16,6 +16,8 @@ from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.errors import ConnectFailed
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
+from mcp_workbench.toolboxes.client_caps import DEFAULT_LIMIT
+from mcp_workbench.toolboxes.listing import Form, contents_of, write_listing
 from mcp_workbench.toolboxes.manager import ClientManager
 from mcp_workbench.toolboxes.opening import OpenedToolbox
 
@@ -115,7 +117,10 @@ class Checkup:
             for server in self.servers
             if server.toolbox == toolbox and server.admitted is not None
         }
-        return Cost(len(OpenedToolbox(toolbox, self.loaded.config.toolboxes[toolbox], tools, {}).as_json()))
+        config = self.loaded.config
+        opened = OpenedToolbox(toolbox, config.toolboxes[toolbox], tools, {})
+        limit = config.listing_limit or DEFAULT_LIMIT
+        return Cost(len(write_listing(contents_of(opened), Form.of(config.listing_of(toolbox)), limit).text))
 
 
 def _doubt(entry: ServerConfig, offered: ToolList) -> str | None:

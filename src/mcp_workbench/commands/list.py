@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.config.models import ServerConfig, StdioServer
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.redaction import Redactor
+from mcp_workbench.toolboxes.listing import Form, contents_of, write_listing
 from mcp_workbench.toolboxes.manager import ClientManager
 from mcp_workbench.toolboxes.opening import OpenedToolbox
 
@@ -47,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
     opened = with_manager(loaded, open_toolbox)
     if args.json:
-        write_json(json.loads(opened.as_json()))
+        write_json(json.loads(write_listing(contents_of(opened), Form.FULL, sys.maxsize).text))
     else:
         out = console(soft_wrap=False)
         with paged(out):

@@ -128,6 +128,11 @@ class Connection:
         """Toolbox and server, as log lines name them."""
         return f"{self.toolbox}/{self.server}"
 
+    @property
+    def known_tools(self) -> ToolList | None:
+        """The tools that it offers as far as they are known, without asking the server."""
+        return self._tools
+
     async def open(self, caller: Caller) -> ToolList:
         """The server's tools, connecting it if need be; one that was only unused stays stopped.
 

@@ -1,4 +1,4 @@
-"""The tools of one server, as it listed them, and as `open_toolbox` shows them."""
+"""The tools of one server, as it listed them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
@@ -6,15 +6,11 @@ from typing import Any, cast
 from mcp_types import METHOD_NOT_FOUND
 
 from mcp_workbench.downstream.handshake import Greeting
-from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.errors import BadAnswer, RemoteError
 from mcp_workbench.jsonrpc.peer import Peer
 
 _MAX_PAGES = 500
-
-_SHOWN = ("title", "description", "inputSchema", "outputSchema", "annotations")
-"""What a model is shown of a tool; icons and `_meta` are for interfaces."""
 
 
 class ToolList:
@@ -24,7 +20,6 @@ class ToolList:
         self._tools = {cast(str, tool["name"]): tool for tool in tools}
         self.source = source
         """The list that this one is a filtered view of."""
-        self._entries: dict[tuple[str, str], list[str]] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._tools
@@ -45,18 +40,6 @@ class ToolList:
     def filtered(self, admits: Callable[[str], bool]) -> "ToolList":
         """The tools whose names are admitted."""
         return ToolList((tool for name, tool in self._tools.items() if admits(name)), source=self)
-
-    def entries(self, toolbox: str, server: str) -> list[str]:
-        """Each tool as the JSON text that `open_toolbox` returns, written once and kept."""
-        if (toolbox, server) not in self._entries:
-            self._entries[toolbox, server] = [codec.compact(entry(toolbox, server, tool)) for tool in self.raw]
-        return self._entries[toolbox, server]
-
-
-def entry(toolbox: str, server: str, tool: Mapping[str, Any]) -> JSONObject:
-    """One tool as `open_toolbox` returns it."""
-    shown = {key: tool[key] for key in _SHOWN if tool.get(key) is not None}
-    return {"name": tool["name"], "toolbox_name": toolbox, "source_server": server, **shown}
 
 
 async def read_tool_list(peer: Peer, greeting: Greeting, declared: Mapping[str, Any]) -> ToolList:

@@ -11,10 +11,15 @@ from enum import IntEnum
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from mcp_workbench.config.models import ListingStyle
 from mcp_workbench.downstream.tool_list import ToolList
+from mcp_workbench.errors import UnknownTool
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
+from mcp_workbench.suggestions import closest
 from mcp_workbench.toolboxes import compact
+from mcp_workbench.toolboxes.opening import OpenedToolbox
+from mcp_workbench.toolboxes.selection import Selection
 
 LONGEST_INSTRUCTIONS = 2048
 """Of one server's own instructions; clients that are connected to it directly cut them there too."""
@@ -27,6 +32,11 @@ class Form(IntEnum):
     SIGNATURES = 1
     SENTENCES = 2
     NAMES = 3
+
+    @classmethod
+    def of(cls, style: ListingStyle) -> "Form":
+        """The form that the config asks for."""
+        return cls.FULL if style == "full" else cls.SIGNATURES
 
 
 _SHORT = 300
@@ -115,6 +125,42 @@ class Contents:
     """What servers say about themselves."""
     notes: Sequence[str] = ()
     errors: Sequence[str] = ()
+
+
+def contents_of(opened: OpenedToolbox, selection: Selection | None = None) -> Contents:
+    """What there is to list of an opened toolbox, or of the part of it that is asked for.
+
+    Raises:
+        ConnectFailed: The server asked for could not be connected.
+        UnknownTool: It does not have the tool asked for.
+    """
+    if selection is not None and selection.server is not None:
+        return _part_of(opened, selection.server, selection.tool)
+    servers = {server: server_tools(opened.name, server, tools) for server, tools in opened.tools.items()}
+    errors = [str(error) for error in opened.errors.values()]
+    return Contents(
+        opened.name, opened.config.description, servers, len(opened.tools), opened.instructions, errors=errors
+    )
+
+
+def _part_of(opened: OpenedToolbox, server: str, tool: str | None) -> Contents:
+    if server in opened.errors:
+        raise opened.errors[server]
+    tools = opened.tools[server]
+    if tool is None:
+        texts, instructions = server_tools(opened.name, server, tools), opened.instructions.get(server)
+    else:
+        texts, instructions = ServerTools(opened.name, server, [_tool(opened.name, server, tools, tool)]), None
+    said = {server: instructions} if instructions else {}
+    return Contents(opened.name, opened.config.description, {server: texts}, 1, said)
+
+
+def _tool(toolbox: str, server: str, tools: ToolList, name: str) -> JSONObject:
+    if name not in tools:
+        raise UnknownTool(
+            f"Tool '{name}' not found in server '{server}' (toolbox '{toolbox}')" + closest(name, tools.names, "tool")
+        )
+    return next(tool for tool in tools.raw if tool["name"] == name)
 
 
 @dataclass(frozen=True)

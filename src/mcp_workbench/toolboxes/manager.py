@@ -106,6 +106,11 @@ class ClientManager:
         """The connections of one toolbox, in config order."""
         return self._connections[toolbox]
 
+    def known_tools(self, reference: ToolReference) -> ToolList | None:
+        """The tools of a server as it last listed them; None if there is no such server, or it never did."""
+        connection = self._connections.get(reference.toolbox, {}).get(reference.server)
+        return connection.known_tools if connection is not None else None
+
     async def open(self, name: str, caller: Caller) -> OpenedToolbox:
         """Open a toolbox: connect what is not connected, all at once.
 

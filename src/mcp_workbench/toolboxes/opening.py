@@ -39,15 +39,6 @@ class OpenedToolbox:
     instructions: Mapping[str, str] = field(default_factory=dict[str, str])
     """What servers say about themselves."""
 
-    def as_json(self) -> str:
-        """The text that `open_toolbox` answers with; the tools in it were written when they were read."""
-        head = codec.compact(
-            {"toolbox": self.name, "description": self.config.description, "servers_connected": len(self.tools)}
-        )
-        entries = ",".join(entry for server, tools in self.tools.items() for entry in tools.entries(self.name, server))
-        errors = f',"_errors":{codec.compact([str(error) for error in self.errors.values()])}' if self.errors else ""
-        return f'{head[:-1]},"tools":[{entries}]{errors}}}'
-
 
 class Opening:
     """One client's wait for the servers of a toolbox."""

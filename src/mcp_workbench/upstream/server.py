@@ -21,8 +21,12 @@ from mcp_workbench.config.models import WorkbenchConfig
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.jsonrpc.codec import JSONObject
-from mcp_workbench.toolboxes.manager import ClientManager
+from mcp_workbench.toolboxes.argument_check import check_arguments
+from mcp_workbench.toolboxes.client_caps import limit_for
+from mcp_workbench.toolboxes.listing import Form, contents_of, write_listing
+from mcp_workbench.toolboxes.manager import ClientManager, ToolReference
 from mcp_workbench.toolboxes.opening import InputNeeded
+from mcp_workbench.toolboxes.selection import select
 from mcp_workbench.upstream.attribution import asking_for, sentence, with_origin_in_questions
 from mcp_workbench.upstream.instructions import instructions
 from mcp_workbench.upstream.parameters import parse_open_toolbox, parse_use_tool
@@ -110,21 +114,42 @@ class Workbench:
         caller = _session(ctx).caller(params, modern=_is_modern(ctx))
         try:
             if params["name"] == "open_toolbox":
-                opened = await self._running.open(parse_open_toolbox(arguments), caller)
-                result = _text(opened.as_json())
+                result = await self._open_toolbox(ctx, arguments, caller)
             else:
-                result = await self._use_tool(arguments, caller)
+                result = await self._use_tool(ctx, arguments, caller)
         except InputNeeded as questions:
             result = questions.result
         except WorkbenchError as error:
             result = {**_text(sentence(error)), "isError": True}
         return _result(ctx, result)
 
-    async def _use_tool(self, arguments: object, caller: Caller) -> JSONObject:
+    async def _open_toolbox(self, ctx: Context, arguments: object, caller: Caller) -> JSONObject:
+        config, session = self._config, _session(ctx)
+        selection = select(parse_open_toolbox(arguments), config.toolboxes)
+        contents = contents_of(await self._running.open(selection.toolbox, caller), selection)
+        client = session.info(ctx.params or {}, modern=_is_modern(ctx))
+        limit = config.listing_limit or limit_for(client.name)
+        if selection.tool is not None:
+            return _text(write_listing(contents, Form.FULL, limit).text)
+        listing = write_listing(contents, Form.of(config.listing_of(selection.toolbox)), limit)
+        session.has_seen(selection.toolbox, listing.forms)
+        return _text(listing.text)
+
+    async def _use_tool(self, ctx: Context, arguments: object, caller: Caller) -> JSONObject:
         reference, own = parse_use_tool(arguments)
+        self._check(_session(ctx), reference, own)
         origin = f"{reference.toolbox}/{reference.server}"
         caller = replace(caller, ask=asking_for(caller.ask, origin))
         return with_origin_in_questions(await self._running.call(reference, own, caller), origin)
+
+    def _check(self, session: ClientSession, reference: ToolReference, arguments: JSONObject) -> None:
+        """Refuse arguments that do not fit a schema that the model has not seen; others are the server's to judge."""
+        toolbox, server, config = reference.toolbox, reference.server, self._config
+        listed_compactly = toolbox in config.toolboxes and config.listing_of(toolbox) == "compact"
+        if not listed_compactly and not session.saw_only_signatures(toolbox, server):
+            return
+        if (tools := self._running.known_tools(reference)) is not None:
+            check_arguments(toolbox, server, tools, reference.tool, arguments)
 
     @property
     def _running(self) -> ClientManager:

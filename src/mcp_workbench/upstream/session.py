@@ -30,6 +30,7 @@ from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.envelope import RequestId
 from mcp_workbench.jsonrpc.errors import BadAnswer, PeerGone, RemoteError
 from mcp_workbench.jsonrpc.peer import Peer
+from mcp_workbench.toolboxes.listing import Form
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +92,7 @@ class ClientSession:
         self._unsent: deque[bytes] = deque()
         self._unsent_bytes = 0
         self._more = anyio.Event()
+        self._forms: dict[tuple[str, str], Form] = {}
 
     def greet(self, params: Mapping[str, Any]) -> ClientInfo:
         """Keep what a client of the older era says of itself."""
@@ -119,6 +121,19 @@ class ClientSession:
             answers=cast("Mapping[str, JSONObject] | None", answers if isinstance(answers, dict) else None),
             state=params.get("requestState") if modern else None,
         )
+
+    # What its model has been shown.
+
+    def has_seen(self, toolbox: str, forms: Mapping[str, Form]) -> None:
+        """Keep in which form the tools of a toolbox's servers were listed."""
+        for server, form in forms.items():
+            self._forms[toolbox, server] = form
+
+    def saw_only_signatures(self, toolbox: str, server: str) -> bool:
+        """Whether it was shown this server's tools without their schemas."""
+        return self._forms.get((toolbox, server), Form.FULL) is not Form.FULL
+
+    # Telling and asking.
 
     async def tell(self, method: str, params: JSONObject) -> None:
         """Send a notification that belongs to a request, once the client has caught up."""
