@@ -51,16 +51,14 @@ def test_every_kind_of_call_is_looked_at_for_what_it_leaves_in_memory() -> None:
     assert len(rows(run("--leaks", "--short"))) == 6
 
 
-def test_the_context_table_sets_each_server_beside_the_workbench_and_what_opening_adds(tmp_path: Path) -> None:
+def test_the_context_tables_set_each_server_beside_its_listings_and_a_task_beside_all_tools(tmp_path: Path) -> None:
     config = write_config(tmp_path / "workbench-config.json", servers=2, tools=3)
-    counted = {what: tools for what, tools, *_ in rows(run("--context", str(config)))}
-    assert counted == {
-        "directly: box/s0": "3",
-        "directly: box/s1": "3",
-        "**directly: all of them, always**": "6",
-        "**the workbench, always**": "2",
-        "the workbench: opening `box` adds": "6",
-    }
+    servers, small, large, note = run("--context", str(config)).split("\n\n")
+    assert {name: tools for name, tools, *_ in rows(servers)} == {"s0": "3", "s1": "3", "**all of them**": "6"}
+    for task in (small, large):
+        assert [what for what, *_ in rows(task)][:2] == ["directly", "workbench, nothing opened"]
+        assert len(rows(task)) == 5
+    assert note.startswith("Tokens: ")
 
 
 @pytest.mark.pypi

@@ -13,21 +13,24 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.context import context_table
+from benchmarks.context import context_tables
 from benchmarks.figures import Figure, figures_as_json, figures_as_table
 from benchmarks.growth import growth_table
 from benchmarks.leaks import leak_table
 from benchmarks.peers import LEFT_OUT, install_peers
 from benchmarks.standard import FULL, SHORT, Standard
 
-CONFIG = Path(__file__).parents[2] / "workbench-config.test.json"
+CONFIGS = [
+    Path(__file__).parents[2] / "workbench-config.test.json",
+    Path(__file__).parent / "published-servers.json",
+]
 
 
 def main() -> None:
     args = parser().parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        if args.context:
-            show(context_table(args.context, Path(directory)))
+        if args.context is not None:
+            show(context_tables(args.context or CONFIGS, Path(directory)))
         elif args.growth:
             show(growth_table(Path(directory), short=args.short))
         elif args.leaks:
@@ -57,11 +60,11 @@ def parser() -> argparse.ArgumentParser:
     described.add_argument("--leaks", action="store_true", help="memory after some and after many calls of every kind")
     described.add_argument(
         "--context",
-        nargs="?",
+        nargs="*",
         type=Path,
-        const=CONFIG,
         metavar="CONFIG",
-        help="what a model's context holds with the servers of a config (default: workbench-config.test.json)",
+        help="what a model's context holds with the servers of these configs (default: workbench-config.test.json and "
+        "published-servers.json, from npm and PyPI)",
     )
     return described
 

@@ -33,7 +33,7 @@ def test_any_other_question_stays_as_it_is(method: str, params: Json) -> None:
 
 
 def test_the_questions_of_a_pause_are_attributed_and_other_results_are_left_alone() -> None:
-    pause = {
+    pause: Json = {
         "resultType": "input_required",
         "requestState": "s",
         "inputRequests": {
@@ -52,7 +52,8 @@ def test_the_questions_of_a_pause_are_attributed_and_other_results_are_left_alon
     assert {key: questions[key] for key in ("q2", "q3", "q4")} == {
         key: pause["inputRequests"][key] for key in ("q2", "q3", "q4")
     }
-    for other in ({"content": [], "inputRequests": {"q": {}}}, {"resultType": "input_required", "inputRequests": 5}):
+    others: list[Json] = [{"content": [], "inputRequests": {}}, {"resultType": "input_required", "inputRequests": 5}]
+    for other in others:
         assert with_origin_in_questions(other, "dev/asker") is other
 
 

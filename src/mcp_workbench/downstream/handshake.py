@@ -150,7 +150,7 @@ async def _discovered(peer: Peer, declared: Mapping[str, Any], probe: Request) -
 def _initialized(peer: Peer, result: JSONObject) -> Greeting:
     version = result.get("protocolVersion")
     if version not in HANDSHAKE_PROTOCOL_VERSIONS:
-        raise BadAnswer(f"it speaks protocol version {version!r}, which is not known here")
+        raise BadAnswer(f"it speaks protocol version {version!r:.60}, which is not known here")
     peer.notify("notifications/initialized")
     return _greeting(version, result)
 

@@ -61,7 +61,7 @@ async def read_tool_list(peer: Peer, greeting: Greeting, declared: Mapping[str, 
         if not isinstance(cursor, str):
             return ToolList(tools)
         if cursor in cursors:
-            raise BadAnswer(f"its tool list repeats the page {cursor!r} for ever")
+            raise BadAnswer(f"its tool list repeats the page {cursor!r:.60} for ever")
         cursors.add(cursor)
         params = {"cursor": cursor}
     raise BadAnswer(f"its tool list has not ended after {_MAX_PAGES} pages")
