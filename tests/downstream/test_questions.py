@@ -536,7 +536,7 @@ async def test_an_answer_that_is_no_object_is_a_refusal_not_a_wait(log: Path, se
         client.on_request["elicitation/create"] = reply
         result = await client.call_tool("use_tool", use("ask"))
         assert not client.strays
-    assert "not a JSON-RPC 2.0" in text_of(result)
+    assert "not a valid answer to elicitation/create" in text_of(result)
 
 
 @pytest.mark.parametrize("server_era", ERAS)
