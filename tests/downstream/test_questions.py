@@ -136,6 +136,26 @@ async def test_a_question_reaches_the_client_as_it_was_asked_and_its_answer_come
     assert [question["method"] for question in seen] == [method]
 
 
+async def test_questions_with_a_number_and_with_the_same_number_as_text_for_ids_are_two(log: Path) -> None:
+    ask = '{"jsonrpc": "2.0", "id": %s, "method": "elicitation/create", "params": {"message": "%s"}}'
+    lines = "\n".join(ask % (request_id, text) for request_id, text in (("1", "number"), ('"1"', "text")))
+
+    async def reply(params: Json) -> Json:
+        return {"action": "accept", "content": {"name": params["message"]}}
+
+    async with opened(log, "modern", "legacy") as client:
+        client.on_request["elicitation/create"] = reply
+        pause = await paused(client, "raw_line", line=lines)
+        assert len(pause["inputRequests"]) == 2
+        again = {"name": "use_tool", "arguments": use("raw_line", line=lines), **await client.answers_to(pause)}
+        await client.start_request("tools/call", again)
+        with anyio.fail_after(client.patience):
+            await eventually(lambda: len(answered_to_server(log)) == 2)
+    received = [event["message"] for event in read_log(log, event="received")]
+    answers = {json.dumps(each["id"]): each["result"]["content"]["name"] for each in received if "method" not in each}
+    assert answers == {"1": "dev/asker asks: number", '"1"': "dev/asker asks: text"}
+
+
 @four_pairings
 @both_clients
 async def test_a_call_may_ask_again_and_again(log: Path, client_era: Era, server_era: Era) -> None:
