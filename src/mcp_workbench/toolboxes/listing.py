@@ -246,10 +246,9 @@ class _Draft:
         return f'{codec.compact(head)[:-1]},"tools":[{tools}]{errors}}}'
 
     def _fits(self) -> bool:
-        return self._length() <= self._limit
-
-    def _length(self) -> int:
-        return len(self._around("")) + sum(len(self._tools(server)) + 1 for server in self.forms)
+        tools = sum(len(self._tools(server)) + 1 for server in self.forms)
+        # What stands around them takes longer to write than to add up, and is mostly needless to know.
+        return tools <= self._limit and tools + len(self._around("")) <= self._limit
 
     def _largest_first(self) -> list[str]:
         return sorted(self.forms, key=lambda server: -len(self._tools(server)))
