@@ -521,7 +521,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", ["JSON"]),
+        ("{", ["ends too early"]),
         ("[]", ["object"]),
         ("{}", ["toolboxes"]),
         ('{"toolboxes": {"dev": {"description": " ", "mcpServers": {"a": {}}}}}', ["description", "command"]),
