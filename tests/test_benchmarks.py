@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.contenders import write_config
+from benchmarks.search import DATA, search_table
 
 RUN = Path(__file__).parent / "benchmarks" / "run.py"
 
@@ -59,6 +60,17 @@ def test_the_context_tables_set_each_server_beside_its_listings_and_a_task_besid
         assert [what for what, *_ in rows(task)][:2] == ["directly", "workbench, nothing opened"]
         assert len(rows(task)) == 5
     assert note.startswith("Tokens: ")
+
+
+@pytest.mark.skipif(not DATA.exists(), reason=f"there is no data in {DATA}")
+def test_search_finds_what_people_mean() -> None:
+    found = {name: float(recall) for name, _, _, _, recall, *_ in rows(run("--search")) if recall}
+    assert found["golden.json"] >= 0.77
+    assert found["metatool-dev.json"] >= 0.62
+
+
+def test_without_data_the_search_benchmark_says_that_it_was_skipped(tmp_path: Path) -> None:
+    assert search_table(tmp_path) == f"skipped: there is no data in {tmp_path}"
 
 
 @pytest.mark.pypi

@@ -18,6 +18,7 @@ from benchmarks.figures import Figure, figures_as_json, figures_as_table
 from benchmarks.growth import growth_table
 from benchmarks.leaks import leak_table
 from benchmarks.peers import LEFT_OUT, install_peers
+from benchmarks.search import search_table
 from benchmarks.standard import FULL, SHORT, Standard
 
 CONFIGS = [
@@ -31,6 +32,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         if args.context is not None:
             show(context_tables(args.context or CONFIGS, Path(directory)))
+        elif args.search:
+            show(search_table())
         elif args.growth:
             show(growth_table(Path(directory), short=args.short))
         elif args.leaks:
@@ -56,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="beside other programs too, from PyPI, in a throw-away environment",
     )
+    described.add_argument("--search", action="store_true", help="how well and how fast find_tools finds")
     described.add_argument("--growth", action="store_true", help="cost against servers, tools and result sizes")
     described.add_argument("--leaks", action="store_true", help="memory after some and after many calls of every kind")
     described.add_argument(
