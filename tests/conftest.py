@@ -1,5 +1,6 @@
 """Fixtures that every test may use."""
 
+import itertools
 import os
 import signal
 
@@ -20,6 +21,24 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if not all(file.endswith(".py") for file in files):
         return workers
     return 0 if len(files) == 1 else min(len(files), workers)
+
+
+_users = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def own_user_directories(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Let every test be a user of its own: what was accepted or listed in one test is unknown in the next.
+
+    Where packages are downloaded the directories stay the user's, since npm and uv keep theirs there too.
+    """
+    if any(request.node.get_closest_marker(name) for name in ("node", "pypi")):
+        return
+    home = tmp_path_factory.getbasetemp() / f"user-{next(_users)}"
+    for name in ("DATA", "CACHE", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
 
 
 @pytest.fixture

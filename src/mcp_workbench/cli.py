@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 COMMANDS = {
     "check": "validate the config; with --connect, start every server and show how it went",
     "list": "show the toolboxes and servers, or the tools of one toolbox",
+    "search": "find tools by words, in all toolboxes, without starting anything",
     "call": "call one tool and show its result",
+    "review": "show which tools changed since they were accepted, and accept them",
     "init": "write a first workbench-config.json that works at once",
     "import": "take over the servers that your other clients have",
     "add": "put one server into the config",

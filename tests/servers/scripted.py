@@ -7,6 +7,7 @@ era: `legacy` (default), `modern`, `dual` (the first request decides), `legacy-e
     message is not `initialize`), `legacy-silent` (never answers a method it does not know).
 name, version, instructions, protocol_version: what the handshake says.
 tools: raw tools to advertise instead of the standard ones; one without a behaviour of its own echoes.
+tools_file: path of a JSON file with the tools, read at the start.
 pages: tools per page. endless_pages: a fresh cursor for ever. repeat_cursor: the same cursor for ever.
 no_tools: neither the capability nor the method.
 exit_at_start: status. stderr_at_start: text. hang_at_start: never reads. slow_start: seconds.
@@ -109,6 +110,9 @@ class Server:
         self.options = options
         self.wire = wire
         self.tools: list[Json] = options.get("tools", STANDARD_TOOLS)[:]
+        if "tools_file" in options:
+            with open(options["tools_file"], encoding="utf-8") as file:
+                self.tools = json.load(file)
         self.era: str | None = None
         self.client: Json = {}
         self.log_level = "debug"

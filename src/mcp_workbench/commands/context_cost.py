@@ -50,4 +50,5 @@ async def cost_of_workbench(loaded: LoadedConfig) -> Cost:
     from mcp_workbench.upstream.instructions import instructions
     from mcp_workbench.upstream.tools import offered_tools
 
-    return cost_of_tools(offered_tools(loaded.config)) + Cost(len(instructions(loaded.config.toolboxes)))
+    said = instructions(loaded.config.toolboxes, searches=loaded.config.tool_search)
+    return cost_of_tools(offered_tools(loaded.config)) + Cost(len(said))

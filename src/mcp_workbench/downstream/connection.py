@@ -140,6 +140,7 @@ class Connection:
             ConnectFailed: It cannot be connected, or not yet again.
         """
         if self.state is State.IDLE and self._tools is not None:
+            self._tools = self._admit(self._tools.source or self._tools)
             return self._tools
         return await self._current_tools(await self._connected(caller))
 
@@ -258,7 +259,7 @@ class Connection:
         run.begun.set()
 
     def _unused(self, link: Link, seconds: float) -> None:
-        self._tools = self._admitted(link.tools)
+        self._tools = self._admit(link.tools)
         self._backoff.worked()
         self._become(State.IDLE, f"stopped after {self.config.idle_timeout:g} s without use")
 
@@ -392,13 +393,9 @@ class Connection:
     # Tools.
 
     async def _current_tools(self, link: Link) -> ToolList:
-        self._tools = self._admitted(await link.settled_tools())
+        # Each time, since what is admitted may have changed; for the same tools it gives the same list.
+        self._tools = self._admit(await link.settled_tools())
         return self._tools
-
-    def _admitted(self, tools: ToolList) -> ToolList:
-        if self._tools is not None and self._tools.source is tools:
-            return self._tools
-        return self._admit(tools)
 
 
 async def _room_to_write(link: Link, patience: float | None) -> None:

@@ -132,10 +132,8 @@ def _sentence(toolbox: str, server: str, changed: Sequence[str], new: Sequence[s
         *([f"{_named(new)} {'is' if len(new) == 1 else 'are'} new"] if new else []),
     ]
     review = shlex.join(["mcp-workbench", "review", toolbox, server])
-    effect = "They are hidden until the user accepts them" if hidden else "They work, but the user should look at them"
-    return (
-        f"Tools of server '{server}' are not as the user accepted them: {'; '.join(differing)}. {effect}: `{review}`."
-    )
+    effect = "They are hidden until the user accepts them" if hidden else "They work; the user should look at them"
+    return f"Server '{server}' has tools that the user has not accepted: {'; '.join(differing)}. {effect}: `{review}`."
 
 
 def _named(names: Sequence[str]) -> str:

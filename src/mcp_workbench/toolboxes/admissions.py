@@ -3,7 +3,8 @@
 Making one costs next to nothing: no file is looked at before a server lists its tools, or somebody searches.
 """
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable
 from functools import partial
 
 import anyio.to_thread
@@ -13,11 +14,17 @@ from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.toolboxes.admission import Admission, Policy
 from mcp_workbench.toolboxes.background import Background
 from mcp_workbench.toolboxes.catalog import Catalog
+from mcp_workbench.toolboxes.offers import Offer
 from mcp_workbench.toolboxes.sightings import Sightings
 from mcp_workbench.toolboxes.trust_records import TrustRecords
 
 _LAST_WRITES = 2.0
 """Seconds for what is still to be written when the workbench ends."""
+
+
+def place_of(loaded: LoadedConfig, toolbox: str, server: str) -> str:
+    """Where a server stands in a config, whatever starts it."""
+    return f"{os.path.abspath(loaded.path)}\n{toolbox}\n{server}"
 
 
 class Admissions:
@@ -42,18 +49,16 @@ class Admissions:
         """The admission of one server."""
         return self._admissions[toolbox, server]
 
-    def of_toolbox(self, toolbox: str) -> Iterable[tuple[str, Admission]]:
-        """The admissions of a toolbox's servers, in the config's order."""
-        return ((server, own) for (box, server), own in self._admissions.items() if box == toolbox)
-
-    def known_tools(self, toolbox: str, server: str) -> ToolList | None:
-        """The tools that a server offers, as it listed them last, in this process or in any; None if it never did."""
-        admission = self._admissions[toolbox, server]
-        return admission.as_far_as_known(lambda: self._catalog.read(admission.identity))
+    def offers(self) -> list[Offer]:
+        """What every server offers, as it listed its tools last, in this process or in any. Reads files."""
+        return [Offer(*place, self._known_tools(own)) for place, own in self._admissions.items()]
 
     async def settle(self) -> None:
         """Wait, but not for long, until everything is on disk."""
         await anyio.to_thread.run_sync(self._background.settle, _LAST_WRITES, abandon_on_cancel=True)
+
+    def _known_tools(self, admission: Admission) -> ToolList | None:
+        return admission.as_far_as_known(lambda: self._catalog.read(admission.identity))
 
     def _kept_or_new(self, loaded: LoadedConfig, toolbox: str, server: str) -> Admission:
         entry = loaded.config.toolboxes[toolbox].servers[server]
@@ -62,7 +67,7 @@ class Admissions:
         if known is not None and known.identity == entry.identity():
             known.policy = policy
             return known
-        place = f"{loaded.path}\n{toolbox}\n{server}"
+        place = place_of(loaded, toolbox, server)
         sightings = Sightings(
             entry.identity, place, records=self._records, background=self._background, redact=self._redact
         )

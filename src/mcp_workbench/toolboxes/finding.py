@@ -9,43 +9,15 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.toolboxes import compact
 from mcp_workbench.toolboxes.listing import Form, entry
+from mcp_workbench.toolboxes.offers import Offer, Query
 from mcp_workbench.toolboxes.search import Document, ToolIndex
-
-MOST = 20
-USUAL = 5
-"""How many tools an answer holds at the most, and when nothing is said."""
 
 _LONGEST_QUERY_SHOWN = 300
 _MOST_NAMED = 50
-
-
-@dataclass(frozen=True)
-class Query:
-    """What is looked for."""
-
-    text: str
-    limit: int = USUAL
-    toolbox: str | None = None
-    """The only toolbox to search; None for all."""
-
-
-@dataclass(frozen=True)
-class Offer:
-    """The tools that a server offers, as far as they are known."""
-
-    toolbox: str
-    server: str
-    tools: ToolList | None
-
-    @property
-    def name(self) -> str:
-        """Toolbox and server."""
-        return f"{self.toolbox}/{self.server}"
 
 
 @dataclass(frozen=True)
@@ -69,13 +41,20 @@ class Findings:
                 text = self._written(forms)
         return text
 
+    def as_object(self) -> JSONObject:
+        """The answer with whole entries."""
+        return self._answer([Form.FULL] * len(self.tools))
+
     def _written(self, forms: Sequence[Form]) -> str:
+        return codec.compact(self._answer(forms))
+
+    def _answer(self, forms: Sequence[Form]) -> JSONObject:
         answer: JSONObject = {"query": _cut(self.query.text), "tools": list(map(_written, self.tools, forms))}
         if notes := self._notes(forms):
             answer["_notes"] = notes
         if self.not_searched:
             answer["_not_searched"] = _some(self.not_searched)
-        return codec.compact(answer)
+        return answer
 
     def _notes(self, forms: Sequence[Form]) -> list[str]:
         notes: list[str] = []

@@ -138,8 +138,9 @@ def contents_of(opened: OpenedToolbox, selection: Selection | None = None) -> Co
         return _part_of(opened, selection.server, selection.tool)
     servers = {server: server_tools(opened.name, server, tools) for server, tools in opened.tools.items()}
     errors = [str(error) for error in opened.errors.values()]
+    notes = [note for own in opened.notes.values() for note in own]
     return Contents(
-        opened.name, opened.config.description, servers, len(opened.tools), opened.instructions, errors=errors
+        opened.name, opened.config.description, servers, len(opened.tools), opened.instructions, notes, errors
     )
 
 
@@ -152,7 +153,7 @@ def _part_of(opened: OpenedToolbox, server: str, tool: str | None) -> Contents:
     else:
         texts, instructions = ServerTools(opened.name, server, [_tool(opened.name, server, tools, tool)]), None
     said = {server: instructions} if instructions else {}
-    return Contents(opened.name, opened.config.description, {server: texts}, 1, said)
+    return Contents(opened.name, opened.config.description, {server: texts}, 1, said, opened.notes.get(server, ()))
 
 
 def _tool(toolbox: str, server: str, tools: ToolList, name: str) -> JSONObject:

@@ -9,10 +9,11 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 from mcp.shared.exceptions import MCPError
 from mcp_types import URL_ELICITATION_REQUIRED
 
@@ -31,7 +32,12 @@ from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.errors import BadAnswer, PeerGone, RemoteError
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
+from mcp_workbench.toolboxes.admissions import Admissions
+from mcp_workbench.toolboxes.offers import Query
 from mcp_workbench.toolboxes.opening import OpenedToolbox, Opening
+
+if TYPE_CHECKING:
+    from mcp_workbench.toolboxes.finding import Finder, Findings
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +66,8 @@ class ClientManager:
         self._log_level: str | None = None
         self._open: set[str] = set()
         self._connections: Connections = {}
+        self._admissions = Admissions(self._redact)
+        self._finder: Finder | None = None
         self._retiring: set[Connection] = set()
         self.apply(loaded)
 
@@ -90,6 +98,7 @@ class ClientManager:
         under way, in bounded time, and ends; nothing is started before it is used.
         """
         self._redact.learn(loaded.secrets)
+        self._admissions.apply(loaded)
         before, self._loaded = self._connections, loaded
         self._connections = {
             toolbox: {name: self._kept_or_new(before, toolbox, name, entry) for name, entry in box.servers.items()}
@@ -120,9 +129,7 @@ class ClientManager:
             InputNeeded: The client has to answer questions first.
         """
         if name not in self._connections:
-            raise UnknownToolbox(
-                f"Toolbox '{name}' not found in configuration" + closest(name, list(self._connections), "toolbox")
-            )
+            raise self._unknown(name)
         self._take_answers(caller)
         config = self._loaded.config.toolboxes[name]
         connections = self._connections[name]
@@ -130,6 +137,7 @@ class ClientManager:
         opening = Opening(name, connections, config.open_timeout, self._outside, questions)
         await opening.run()
         opened = _opened(name, config, connections, opening.outcomes)
+        opened = replace(opened, notes={server: self._admissions.of(name, server).notes() for server in opened.tools})
         if opened.errors and not opened.tools:
             raise ToolboxFailed(list(opened.errors.values()))
         if name in self._connections:  # a new config may have come meanwhile
@@ -159,6 +167,24 @@ class ClientManager:
         except (BadAnswer, PeerGone, CallTimedOut) as error:
             raise self._failed(reference, str(error)) from None
 
+    async def find(self, query: Query) -> "Findings":
+        """The tools that fit a query best, of all toolboxes or of one, open or not; nothing is started.
+
+        Raises:
+            UnknownToolbox: There is none of that name.
+        """
+        if query.toolbox is not None and query.toolbox not in self._connections:
+            raise self._unknown(query.toolbox)
+        return await anyio.to_thread.run_sync(self._find_now, query)
+
+    def _find_now(self, query: Query) -> "Findings":
+        # Imported here: only who searches pays for it.
+        from mcp_workbench.toolboxes.finding import Finder
+
+        if self._finder is None:
+            self._finder = Finder()
+        return self._finder.find(query, self._admissions.offers())
+
     def be_asked_through(self, ask: Ask | None) -> None:
         """Ask the client in front of us this way when no request of its own is open; None where its era forbids it."""
         self._outside.ask = ask
@@ -180,6 +206,7 @@ class ClientManager:
         async with anyio.create_task_group() as stopping:
             for connection in (*self._all_connections(), *self._retiring):
                 stopping.start_soon(connection.stop)
+        await self._admissions.settle()
 
     def _all_connections(self) -> list[Connection]:
         return [connection for servers in self._connections.values() for connection in servers.values()]
@@ -187,10 +214,12 @@ class ClientManager:
     # What a config changes.
 
     def _kept_or_new(self, before: Connections, toolbox: str, server: str, entry: ServerConfig) -> Connection:
+        admission = self._admissions.of(toolbox, server)
         known = before.get(toolbox, {}).get(server)
         if known is not None and known.config == entry:
+            known.admit_by(admission)
             return known
-        new = Connection(toolbox, server, entry, self._shared, lambda tools: tools.filtered(entry.admits))
+        new = Connection(toolbox, server, entry, self._shared, admission)
         if self._log_level is not None:
             new.set_log_level(self._log_level)
         return new
@@ -236,6 +265,11 @@ class ClientManager:
                 f"Server '{server}' not found in toolbox '{toolbox}'" + closest(server, list(connections), "server")
             )
         return connections[server]
+
+    def _unknown(self, toolbox: str) -> UnknownToolbox:
+        return UnknownToolbox(
+            f"Toolbox '{toolbox}' not found in configuration" + closest(toolbox, list(self._connections), "toolbox")
+        )
 
     def _failed(self, reference: ToolReference, reason: str) -> CallFailed:
         return CallFailed(reference.toolbox, reference.server, reference.tool, self._redact(reason))

@@ -5,7 +5,7 @@ client's roots while they are connected, and some want a person to log in; a cli
 answer gets the questions first and opens again with its answers, while the servers go on connecting.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import anyio
@@ -38,6 +38,8 @@ class OpenedToolbox:
     errors: Mapping[str, ConnectFailed]
     instructions: Mapping[str, str] = field(default_factory=dict[str, str])
     """What servers say about themselves."""
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """What there is to know about a server's tools before they are used."""
 
 
 class Opening:

@@ -25,6 +25,11 @@ must fit its inputSchema.
 
 A toolbox stays open; opening it again is free and shows its tools again."""
 
+_SEARCH = """
+
+To find a tool by what it does, in all toolboxes at once, call find_tools with {"query": "WORDS"}. use_tool works on \
+what it finds, whether or not the toolbox is open."""
+
 _NO_TOOLBOX = """\
 No toolbox is configured. The user can add one to the "toolboxes" object of the workbench's config file \
 (workbench-config.json) and restart the client."""
@@ -33,6 +38,12 @@ _OPEN = """\
 Connects to a toolbox and lists its tools. Returns JSON: "tools" holds an entry for each tool with its name, \
 source_server, toolbox_name, description and inputSchema, which is what use_tool needs. "_errors" names servers that \
 could not be connected; the others work, and opening again retries them. Safe to call again."""
+
+FIND = """\
+Finds tools by what they do, in every toolbox, open or not. Returns JSON: "tools" holds the entries of those that fit \
+best, best first, each with the name, toolbox_name, source_server, description and inputSchema that use_tool needs; \
+use_tool connects the server by itself. "_not_searched" names servers whose tools are not known yet: open their \
+toolbox if it suits. Example: {"query": "create an issue"}"""
 
 _USE = """\
 Invoke a tool of a toolbox{which}, and get that tool's own result. "tool" says which: toolbox, \
@@ -46,11 +57,12 @@ _ANY = "; its server is connected if it is not yet"
 _DESCRIPTION_LENGTHS = (400, 200, 100, 60, 30)
 
 
-def instructions(toolboxes: Mapping[str, ToolboxConfig]) -> str:
-    """How to use the workbench, and its toolboxes."""
+def instructions(toolboxes: Mapping[str, ToolboxConfig], *, searches: bool = False) -> str:
+    """How to use the workbench, and its toolboxes; with `searches`, how to find tools without opening them too."""
+    how_to = _HOW_TO + _SEARCH if searches else _HOW_TO
     if not toolboxes:
-        return f"{_HOW_TO}\n\n{_NO_TOOLBOX}"
-    return f"{_HOW_TO}\n\nToolboxes:\n" + _listing(toolboxes, LIMIT - len(_HOW_TO) - len("\n\nToolboxes:\n"))
+        return f"{how_to}\n\n{_NO_TOOLBOX}"
+    return f"{how_to}\n\nToolboxes:\n" + _listing(toolboxes, LIMIT - len(how_to) - len("\n\nToolboxes:\n"))
 
 
 def open_toolbox_description(toolboxes: Mapping[str, ToolboxConfig]) -> str:

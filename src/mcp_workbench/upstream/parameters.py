@@ -1,4 +1,4 @@
-"""The arguments of the two tools: their schemas, and the sentences for arguments that do not fit them.
+"""The arguments of the tools: their schemas, and the sentences for arguments that do not fit them.
 
 Models and clients bend arguments in known ways: an object sent as text, a key that a client adds to every tool, a whole
 call wrapped into its own arguments. What is meant is certain in each of these, so it is understood; anything else that
@@ -12,6 +12,7 @@ from typing import Any, cast
 from mcp_workbench.errors import InvalidParameters, InvalidToolIdentifier
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.toolboxes.manager import ToolReference
+from mcp_workbench.toolboxes.offers import MOST, USUAL, Query
 
 OPEN_TOOLBOX_SCHEMA: JSONObject = {
     "type": "object",
@@ -61,6 +62,31 @@ USE_TOOL_SCHEMA: JSONObject = {
     "additionalProperties": False,
 }
 
+FIND_TOOLS_SCHEMA: JSONObject = {
+    "type": "object",
+    "properties": {
+        "query": {
+            "type": "string",
+            "minLength": 1,
+            "description": "What the tool should do, in a few words.",
+        },
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MOST,
+            "default": USUAL,
+            "description": "How many tools to return at the most.",
+        },
+        "toolbox_name": {
+            "type": "string",
+            "minLength": 1,
+            "description": "The only toolbox to search. Absent: all of them.",
+        },
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
 CLIENT_KEYS = {
     "wait_for_previous": "Gemini CLI adds it to the schema of every tool, for its own scheduler, and sends it along",
 }
@@ -78,11 +104,7 @@ def parse_open_toolbox(arguments: object) -> str:
     name = given.get("toolbox_name")
     if name is None:
         raise InvalidParameters('toolbox_name is required. Call open_toolbox with {"toolbox_name": "NAME"}.')
-    if not isinstance(name, str):
-        raise InvalidParameters("toolbox_name must be a string")
-    if not name.strip():
-        raise InvalidParameters("toolbox_name cannot be empty")
-    return name
+    return _filled(name, "toolbox_name")
 
 
 def parse_use_tool(arguments: object) -> tuple[ToolReference, JSONObject]:
@@ -103,6 +125,40 @@ def parse_use_tool(arguments: object) -> tuple[ToolReference, JSONObject]:
     reference = ToolReference(*(_part(tool, part) for part in ("toolbox", "server", "tool")))
     own = given.get("arguments")
     return reference, {} if own is None else _unwrapped(_object(own, "arguments"), tool)
+
+
+def parse_find_tools(arguments: object) -> Query:
+    """What is looked for.
+
+    Raises:
+        InvalidParameters: The arguments do not fit.
+    """
+    given = _object({} if arguments is None else arguments, "arguments")
+    _only(given, ("query", "limit", "toolbox_name"), *CLIENT_KEYS)
+    if given.get("query") is None:
+        raise InvalidParameters('query is required. Call find_tools with {"query": "WORDS"}.')
+    toolbox = given.get("toolbox_name")
+    return Query(
+        _filled(given["query"], "query"),
+        _limit(given.get("limit")),
+        None if toolbox is None else _filled(toolbox, "toolbox_name"),
+    )
+
+
+def _filled(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidParameters(f"{name} must be a string")
+    if not value.strip():
+        raise InvalidParameters(f"{name} cannot be empty")
+    return value
+
+
+def _limit(value: object) -> int:
+    if value is None:
+        return USUAL
+    if isinstance(value, bool) or not isinstance(value, int | float) or value not in range(1, MOST + 1):
+        raise InvalidParameters(f"limit must be a whole number from 1 to {MOST}")
+    return int(value)
 
 
 def _unwrapped(own: JSONObject, tool: JSONObject) -> JSONObject:

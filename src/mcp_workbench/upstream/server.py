@@ -29,7 +29,7 @@ from mcp_workbench.toolboxes.opening import InputNeeded
 from mcp_workbench.toolboxes.selection import select
 from mcp_workbench.upstream.attribution import asking_for, sentence, with_origin_in_questions
 from mcp_workbench.upstream.instructions import instructions
-from mcp_workbench.upstream.parameters import parse_open_toolbox, parse_use_tool
+from mcp_workbench.upstream.parameters import parse_find_tools, parse_open_toolbox, parse_use_tool
 from mcp_workbench.upstream.session import ClientSession, log_level, without_hop_keys
 from mcp_workbench.upstream.tools import offered_tools
 
@@ -91,7 +91,7 @@ class Workbench:
         """A greeting's answer with what the workbench can do. An `MCPServer` declares something else by itself."""
         if not isinstance(result, dict):
             return result
-        about = instructions(self._config.toolboxes)
+        about = instructions(self._config.toolboxes, searches=self._config.tool_search)
         return {**result, "capabilities": {"tools": {}, "logging": {}}, "instructions": about}
 
     def _listed(self, result: HandlerResult) -> HandlerResult:
@@ -101,12 +101,12 @@ class Workbench:
     def _config(self) -> WorkbenchConfig:
         return self._running.loaded.config
 
-    # The two tools.
+    # The tools.
 
-    @staticmethod
-    def _is_ours(ctx: Context) -> bool:
+    def _is_ours(self, ctx: Context) -> bool:
         greeted = _is_modern(ctx) or ctx.session.client_params is not None
-        return greeted and (ctx.params or {}).get("name") in ("open_toolbox", "use_tool")
+        ours = ("open_toolbox", "use_tool", *(["find_tools"] if self._config.tool_search else []))
+        return greeted and (ctx.params or {}).get("name") in ours
 
     async def _call_tool(self, ctx: Context) -> JSONObject:
         params = ctx.params or {}
@@ -115,6 +115,8 @@ class Workbench:
         try:
             if params["name"] == "open_toolbox":
                 result = await self._open_toolbox(ctx, arguments, caller)
+            elif params["name"] == "find_tools":
+                result = await self._find_tools(ctx, arguments)
             else:
                 result = await self._use_tool(ctx, arguments, caller)
         except InputNeeded as questions:
@@ -127,13 +129,20 @@ class Workbench:
         config, session = self._config, _session(ctx)
         selection = select(parse_open_toolbox(arguments), config.toolboxes)
         contents = contents_of(await self._running.open(selection.toolbox, caller), selection)
-        client = session.info(ctx.params or {}, modern=_is_modern(ctx))
-        limit = config.listing_limit or limit_for(client.name)
+        limit = self._listing_limit(ctx)
         if selection.tool is not None:
             return _text(write_listing(contents, Form.FULL, limit).text)
         listing = write_listing(contents, Form.of(config.listing_of(selection.toolbox)), limit)
         session.has_seen(selection.toolbox, listing.forms)
         return _text(listing.text)
+
+    async def _find_tools(self, ctx: Context, arguments: object) -> JSONObject:
+        findings = await self._running.find(parse_find_tools(arguments))
+        return _text(findings.as_json(self._listing_limit(ctx)))
+
+    def _listing_limit(self, ctx: Context) -> int:
+        client = _session(ctx).info(ctx.params or {}, modern=_is_modern(ctx))
+        return self._config.listing_limit or limit_for(client.name)
 
     async def _use_tool(self, ctx: Context, arguments: object, caller: Caller) -> JSONObject:
         reference, own = parse_use_tool(arguments)
