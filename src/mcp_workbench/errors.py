@@ -69,6 +69,8 @@ class ConnectFailed(WorkbenchError):
     """A downstream server that could not be started or greeted."""
 
     def __init__(self, toolbox: str, server: str, reason: str) -> None:
+        self.toolbox = toolbox
+        self.server = server
         self.reason = reason
         super().__init__(f"Failed to connect to server '{server}' in toolbox '{toolbox}': {reason}")
 

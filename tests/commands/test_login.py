@@ -1,5 +1,6 @@
 """`mcp-workbench login` and `logout`: the real program, at a server with the SDK's authorization server."""
 
+import json
 import re
 import sys
 from collections.abc import AsyncGenerator, Mapping
@@ -11,7 +12,7 @@ import pytest
 
 from authority import Authority, authority, free_port, visit
 from servers.web_server import Asked, Reply, web_server
-from terminal import Terminal, run, terminal
+from terminal import Terminal, rows, run, terminal
 from wire import Json, scripted, write_config
 
 pytestmark = pytest.mark.anyio
@@ -195,3 +196,44 @@ async def test_without_a_network_the_reason_is_told(tmp_path: Path) -> None:
     assert done.status == 1
     assert "Not logged in at server 'guarded' of toolbox 'dev': 127.0.0.1:" in done.err
     assert "cannot be reached: connection refused by '127.0.0.1:" in done.err
+
+
+class TestOffer:
+    """The commands that start servers offer the login that one of them wants."""
+
+    async def test_check_names_the_login_and_the_next_step(self, tmp_path: Path) -> None:
+        async with authority() as at:
+            configured(tmp_path, at, local=scripted())
+            done = await run("check", "--connect", cwd=tmp_path, env=environment(tmp_path))
+            assert rows(done.out)[0] == ["dev", "guarded", "http", "login needed"]
+            assert rows(done.out)[1][:4] == ["dev", "local", "stdio", "ready"]
+            assert "Next: run mcp-workbench login dev guarded" in done.out
+            assert done.status == 1
+            report = json.loads(
+                (await run("check", "--connect", "--json", cwd=tmp_path, env=environment(tmp_path))).out
+            )
+            assert [(each["state"], each["transport"]) for each in report["servers"]] == [
+                ("login needed", "http"),
+                ("ready", "stdio"),
+            ]
+            assert report["servers"][0]["nextStep"] == "run mcp-workbench login dev guarded"
+
+    @pytest.mark.parametrize("words", [("call", "dev", "guarded", "echo", "text=hello"), ("list", "dev", "guarded")])
+    async def test_a_command_goes_on_after_the_login(self, tmp_path: Path, words: tuple[str, ...]) -> None:
+        async with authority() as at:
+            configured(tmp_path, at)
+            async with terminal(*words, cwd=tmp_path, env=environment(tmp_path)) as shown:
+                await shown.shows("Server 'guarded' of toolbox 'dev' wants you to log in. Now? (y/n)")
+                shown.type("y")
+                await visit(await address(shown))
+                assert await shown.status() == 0
+            assert shown.text.rstrip().endswith("hello" if words[0] == "call" else "Return the text.")
+
+    async def test_whoever_wants_no_login_gets_the_reason(self, tmp_path: Path) -> None:
+        async with authority() as at:
+            configured(tmp_path, at)
+            async with terminal("call", "dev", "guarded", "echo", cwd=tmp_path, env=environment(tmp_path)) as shown:
+                await shown.shows("(y/n)")
+                shown.type("")
+                assert await shown.status() == 1
+            assert "login needed: run mcp-workbench login dev guarded" in " ".join(shown.text.split())

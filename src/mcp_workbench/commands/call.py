@@ -10,10 +10,11 @@ from mcp_types import METHOD_NOT_FOUND
 
 from mcp_workbench.commands.arguments import parse_arguments
 from mcp_workbench.commands.loading import load, only, show_notes
+from mcp_workbench.commands.login_offer import has_logged_in
 from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.terminal import console, line, shown, write_json
 from mcp_workbench.downstream.caller import Caller
-from mcp_workbench.errors import WorkbenchError
+from mcp_workbench.errors import ToolboxFailed, WorkbenchError
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.toolboxes.manager import ClientManager, ToolReference
@@ -39,7 +40,13 @@ def run(args: argparse.Namespace) -> int:
     reference = ToolReference(args.toolbox, args.server, args.tool)
     loaded = load(args)
     show_notes(loaded)
-    result = with_manager(only(loaded, args.toolbox, args.server), _Call(reference, args.arguments).make)
+    alone, call = only(loaded, args.toolbox, args.server), _Call(reference, args.arguments)
+    try:
+        result = with_manager(alone, call.make)
+    except ToolboxFailed as failure:
+        if args.json or not has_logged_in(loaded, failure.failures):
+            raise
+        result = with_manager(alone, call.make)
     failed = result.get("isError") is True
     if args.json:
         write_json(result)

@@ -4,10 +4,12 @@ import argparse
 from typing import Any
 
 from mcp_workbench.commands.check_report import as_json, progress, show_result, show_verdict
-from mcp_workbench.commands.checkup import Checkup, State
+from mcp_workbench.commands.checkup import Checkup
 from mcp_workbench.commands.loading import load, show_notes
+from mcp_workbench.commands.login_offer import has_logged_in
 from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.terminal import console, write_json
+from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.errors import ConfigError
 
 
@@ -31,6 +33,10 @@ def run(args: argparse.Namespace) -> int:
             raise
         write_json(_rejection(error))
         return 1
+    return _checked(args, loaded)
+
+
+def _checked(args: argparse.Namespace, loaded: LoadedConfig) -> int:
     checkup = Checkup(loaded)
     if not args.json:
         show_notes(loaded)
@@ -42,9 +48,11 @@ def run(args: argparse.Namespace) -> int:
         write_json(as_json(checkup))
     elif args.connect:
         show_result(checkup, console(soft_wrap=False))
+        if has_logged_in(loaded, [server.failure for server in checkup.servers if server.failure]):
+            return _checked(args, loaded)
     else:
         console().print("[dim]With --connect, every server is started to see whether it works.[/]")
-    return 1 if checkup.having(State.FAILED) else 0
+    return 1 if checkup.failed else 0
 
 
 def _rejection(error: ConfigError) -> dict[str, Any]:

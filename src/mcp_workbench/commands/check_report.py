@@ -17,7 +17,7 @@ _COLUMNS = (
     *((title, "right") for title in ("ready in", "tools", "characters", "tokens")),
 )
 _COST_COLUMNS = (("in the model's context", "left"), ("characters", "right"), ("tokens", "right"))
-_STYLES = {State.READY: "green", State.FAILED: "red", State.STARTING: "yellow"}
+_STYLES = {State.READY: "green", State.FAILED: "red", State.LOGIN_NEEDED: "yellow", State.STARTING: "yellow"}
 
 
 def show_verdict(checkup: Checkup, out: Console) -> None:
@@ -68,7 +68,7 @@ def as_json(checkup: Checkup) -> dict[str, Any]:
     loaded = checkup.loaded
     return {
         "config": str(loaded.path),
-        "ok": not checkup.having(State.FAILED),
+        "ok": not checkup.failed,
         "problems": [],
         "notes": list(loaded.notes),
         "servers": [_server_as_json(server) for server in (*checkup.servers, *checkup.disabled)],
@@ -77,11 +77,17 @@ def as_json(checkup: Checkup) -> dict[str, Any]:
 
 
 def _table(out: Console, checkup: Checkup, waited: float = 0.0) -> RenderableType:
+    remote = any(server.transport != "stdio" for server in checkup.servers)
     cells = [
-        (line(server.toolbox), line(server.name), _state(server.state), *_figures(server, waited))
+        (
+            *(line(server.toolbox), line(server.name)),
+            *([server.transport] if remote else ()),
+            *(_state(server.state), *_figures(server, waited)),
+        )
         for server in checkup.servers
     ]
-    return rows(out, _COLUMNS, cells)
+    columns = (*_COLUMNS[:2], ("transport", "left"), *_COLUMNS[2:]) if remote else _COLUMNS
+    return rows(out, columns, cells)
 
 
 def _state(state: State) -> str:
@@ -114,7 +120,7 @@ def _show_trouble(out: Console, server: ServerCheck) -> None:
 
 def _show_costs(out: Console, checkup: Checkup, costs: ContextCosts) -> None:
     tools = sum(len(server.offered) for server in checkup.servers)
-    failed = len(checkup.having(State.FAILED))
+    failed = len(checkup.failed)
     cells = [
         _cost(f"directly: {counted(tools, 'tool')}, always", costs.directly),
         _cost("workbench: 2 tools and its instructions, always", costs.workbench),
@@ -147,6 +153,7 @@ def _reservations(failed: int) -> str:
 
 def _server_as_json(server: ServerCheck) -> dict[str, Any]:
     report: dict[str, Any] = {"toolbox": server.toolbox, "server": server.name, "state": server.state.value}
+    report["transport"] = server.transport
     if server.admitted is not None and server.time_to_ready is not None:
         report["secondsToReady"] = round(server.time_to_ready, 3)
         report |= {"tools": server.admitted.names, "toolsOffered": len(server.offered), **_cost_as_json(server.cost)}

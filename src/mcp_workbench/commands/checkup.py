@@ -9,11 +9,11 @@ import anyio
 from mcp_workbench.commands.context_cost import Cost, cost_of_tools, cost_of_workbench
 from mcp_workbench.commands.diagnosis import Diagnosis, diagnose
 from mcp_workbench.config.loading import LoadedConfig
-from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.config.models import RemoteServer, ServerConfig
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.downstream.connection import Connection
 from mcp_workbench.downstream.tool_list import ToolList
-from mcp_workbench.errors import ConnectFailed
+from mcp_workbench.errors import ConnectFailed, LoginRequired
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
 from mcp_workbench.toolboxes.client_caps import DEFAULT_LIMIT
@@ -29,6 +29,7 @@ class State(Enum):
     NOT_STARTED = "not started"
     STARTING = "starting"
     READY = "ready"
+    LOGIN_NEEDED = "login needed"
     FAILED = "failed"
 
 
@@ -42,6 +43,9 @@ class ServerCheck:
     time_to_ready: float | None = None
     admitted: ToolList | None = None
     """The tools that its filter lets through, once it is ready."""
+    transport: str = "stdio"
+    """How it is reached; of a remote server, how it was."""
+    failure: ConnectFailed | None = None
     diagnosis: Diagnosis | None = None
     warning: str | None = None
 
@@ -74,13 +78,22 @@ class Checkup:
     def __init__(self, loaded: LoadedConfig) -> None:
         boxes = loaded.config.toolboxes.items()
         self.loaded = loaded
-        self.servers = [ServerCheck(toolbox, name) for toolbox, box in boxes for name in box.servers]
+        self.servers = [
+            ServerCheck(toolbox, name, transport=_transport(entry))
+            for toolbox, box in boxes
+            for name, entry in box.servers.items()
+        ]
         self.disabled = [ServerCheck(toolbox, name, State.DISABLED) for toolbox, name in loaded.disabled]
         self.costs: ContextCosts | None = None
 
     def having(self, state: State) -> list[ServerCheck]:
         """Return the servers that have come to this."""
         return [server for server in self.servers if server.state is state]
+
+    @property
+    def failed(self) -> list[ServerCheck]:
+        """Return the servers that cannot be used as things are."""
+        return [*self.having(State.FAILED), *self.having(State.LOGIN_NEEDED)]
 
     async def connect(self, manager: ClientManager) -> None:
         """Start all servers at once and wait until each is ready or has failed."""
@@ -99,9 +112,11 @@ class Checkup:
         try:
             server.admitted = await connection.open(Caller())
         except ConnectFailed as failure:
+            server.failure = failure
             server.diagnosis = self._diagnosis(failure, entry)
-            server.state = State.FAILED
+            server.state = State.LOGIN_NEEDED if isinstance(failure, LoginRequired) else State.FAILED
         else:
+            server.transport = connection.transport or server.transport
             server.time_to_ready = connection.time_to_ready
             server.warning = _doubt(entry, server.offered)
             server.state = State.READY
@@ -121,6 +136,10 @@ class Checkup:
         opened = OpenedToolbox(toolbox, config.toolboxes[toolbox], tools, {})
         limit = config.listing_limit or DEFAULT_LIMIT
         return Cost(len(write_listing(contents_of(opened), Form.of(config.listing_of(toolbox)), limit).text))
+
+
+def _transport(entry: ServerConfig) -> str:
+    return entry.kind or "http" if isinstance(entry, RemoteServer) else "stdio"
 
 
 def _doubt(entry: ServerConfig, offered: ToolList) -> str | None:

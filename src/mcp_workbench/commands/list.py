@@ -3,10 +3,11 @@
 import argparse
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp_workbench.commands.loading import counted, load, only, show_notes
+from mcp_workbench.commands.login_offer import has_logged_in
 from mcp_workbench.commands.paging import paged
 from mcp_workbench.commands.session import with_manager
 from mcp_workbench.commands.starting import show_starting
@@ -15,6 +16,7 @@ from mcp_workbench.commands.tool_view import show_tools
 from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.config.models import ServerConfig, StdioServer
 from mcp_workbench.downstream.caller import Caller
+from mcp_workbench.errors import ToolboxFailed
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.toolboxes.listing import Form, contents_of, write_listing
 from mcp_workbench.toolboxes.manager import ClientManager
@@ -47,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         with show_starting(manager, args.toolbox):
             return await manager.open(args.toolbox, Caller())
 
-    opened = with_manager(loaded, open_toolbox)
+    opened = _opened(loaded, open_toolbox, offer=not args.json)
     if args.json:
         write_json(json.loads(write_listing(contents_of(opened), Form.FULL, sys.maxsize).text))
     else:
@@ -57,6 +59,19 @@ def run(args: argparse.Namespace) -> int:
         for error in opened.errors.values():
             console(stderr=True).print(f"[red]{paragraph(error)}[/]")
     return 1 if opened.errors else 0
+
+
+def _opened(
+    loaded: LoadedConfig, work: Callable[[ClientManager], Awaitable[OpenedToolbox]], *, offer: bool
+) -> OpenedToolbox:
+    """Open the toolbox; once more after a login that one of its servers wants, if the person makes it."""
+    try:
+        opened = with_manager(loaded, work)
+    except ToolboxFailed as failure:
+        if not offer or not has_logged_in(loaded, failure.failures):
+            raise
+        return with_manager(loaded, work)
+    return with_manager(loaded, work) if offer and has_logged_in(loaded, opened.errors.values()) else opened
 
 
 def _show_config(loaded: LoadedConfig, *, as_json: bool) -> None:

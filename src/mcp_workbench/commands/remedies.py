@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from mcp_workbench.commands.remote_remedies import remote_step
 from mcp_workbench.config.models import ServerConfig, StdioServer
 from mcp_workbench.downstream.transports.environment import server_environment
 
@@ -47,7 +48,7 @@ Remedy = Callable[[str, StdioServer], str | None]
 def next_step(reason: str, server: ServerConfig) -> str:
     """Return what to do about a server that could not be connected for this reason."""
     if not isinstance(server, StdioServer):
-        return f"see whether the address answers: {server.describe()}"
+        return remote_step(reason, server)
     steps = (remedy(reason, server) for remedy in _REMEDIES)
     return next((step for step in steps if step), f"run it yourself and see: {_command_line(server)}")
 

@@ -107,6 +107,8 @@ class Connection:
         self.config = config
         self.state = State.IDLE
         self.time_to_ready: float | None = None
+        self.transport: str | None = None
+        """How the server was reached in its last run."""
         self.instructions: str | None = None
         """What the server says about itself, as of its last run."""
         self._shared = shared
@@ -250,6 +252,7 @@ class Connection:
     def _started(self, run: Run, link: Link, seconds: float) -> None:
         self._become(State.READY, f"started (in {seconds:.1f} s, tools: {len(link.tools)})")
         self.time_to_ready = seconds
+        self.transport = link.transport
         self.instructions = link.greeting.instructions
         self._last_used = anyio.current_time()
         self._legacy_first = not link.greeting.modern

@@ -101,6 +101,11 @@ class Link:
         self._up_to_date = anyio.Event()
 
     @property
+    def transport(self) -> str:
+        """How the server is reached."""
+        return self._transport.kind
+
+    @property
     def usable(self) -> bool:
         """Whether calls can still be made."""
         return not self.gone.is_set()

@@ -52,6 +52,7 @@ OnStderr = Callable[[str], None]
 class ProcessTransport:
     """Messages to and from a running program; a `Transport`. `run_process` makes it and ends it."""
 
+    kind = "stdio"
     ends_at_unknown_methods = True
 
     def __init__(

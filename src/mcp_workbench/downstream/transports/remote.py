@@ -74,6 +74,11 @@ class RemoteTransport:
 
     # The transport's side.
 
+    @property
+    def kind(self) -> str:
+        """Which of the two it turned out to be."""
+        return "sse" if isinstance(self._way, LegacySse) else "http"
+
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message, never waiting."""
         method = message.get("method")

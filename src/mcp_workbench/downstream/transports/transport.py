@@ -34,6 +34,11 @@ class Transport(Protocol):
     """A way to exchange messages with one server, from its start to its end."""
 
     @property
+    def kind(self) -> str:
+        """What people call it: `stdio`, `http` or `sse`."""
+        ...
+
+    @property
     def ends_at_unknown_methods(self) -> bool:
         """Whether this may be one of the servers that end when their first message is not `initialize`."""
         ...
