@@ -18,8 +18,9 @@ _BETWEEN_FAULTS = (0.05, 0.4)
 class Chaos:
     """Does harm at random, and can undo what lasts."""
 
-    def __init__(self, chance: random.Random, workbench_pid: int, fail_files: dict[str, Path]) -> None:
+    def __init__(self, chance: random.Random, workbench_pid: int, fail_files: dict[str, Path], spared: int) -> None:
         self.done: Counter[str] = Counter()
+        self._spared = spared
         self._chance = chance
         self._workbench_pid = workbench_pid
         self._fail_files = fail_files
@@ -40,7 +41,7 @@ class Chaos:
         if fault == "unable to start":
             self.done[fault] += 1
             tasks.start_soon(self._keep_from_starting, self._chance.choice(list(self._fail_files)), seconds)
-        elif servers := children_of(self._workbench_pid):
+        elif servers := [server for server in children_of(self._workbench_pid) if server.pid != self._spared]:
             self.done[fault] += 1
             victim = self._chance.choice(servers)
             if fault == "killed":

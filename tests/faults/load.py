@@ -132,6 +132,7 @@ EXPECTED: dict[str, Callable[[Request, Json], bool]] = {
     "double": _says("first"),
     "big": lambda request, result: len(_text(result)) == request.arguments["n"],
     "stderr": _says("written"),
+    "flood": _says("flooded"),
     "ask": lambda request, result: _accepted(json.loads(_text(result))) == [request.token],
     **dict.fromkeys(("crash", "hang", "wrong_id", "error", "fail"), _never),
 }
@@ -139,6 +140,7 @@ EXPECTED: dict[str, Callable[[Request, Json], bool]] = {
 _WEIGHTS = {
     "echo": 50, "add": 15, "slow": 12, "progress": 4, "raw": 5, "fail": 2, "error": 2, "big": 1, "stderr": 2,
     "double": 1, "raw_line": 2, "wrong_id": 0.5, "hang": 0.5, "crash": 0.3, "ask": 4,
+    "flood": 0.5,
 }  # fmt: skip
 
 
@@ -189,7 +191,15 @@ class CallMaker:
             case "raw_line":
                 return {"line": _garbage(chance), "then_answer": chance.random() < 0.8}
             case _:
-                return {}
+                return _flood(chance) if tool == "flood" else {}
+
+
+def _flood(chance: random.Random) -> dict[str, Any]:
+    """Many thousand messages of one kind, or some that are long; now and then of a server that reads no answers."""
+    kind = chance.choice(("log", "progress", "complete", "changes", "ping", "unknown", "answers", "noise", "question"))
+    size, count = chance.choice(((0, 20_000), (1000, 5_000), (1_000_000, 20)))
+    deaf = kind in ("ping", "unknown") and chance.random() < 0.3
+    return {"kind": kind, "size": size, "count": 150 if kind == "question" else count, "deaf": deaf}
 
 
 def _garbage(chance: random.Random) -> str:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import get_args
 
 import anyio
@@ -24,7 +25,18 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, as pytest
 
 from faults.chaos import Chaos
 from faults.load import CallMaker, Request, Tally, Target, answer
-from wire import Era, Json, RpcError, ServerGoneError, WireClient, children_of, scripted, workbench, write_config
+from wire import (
+    Era,
+    Json,
+    RpcError,
+    ServerGoneError,
+    WireClient,
+    children_of,
+    read_log,
+    scripted,
+    workbench,
+    write_config,
+)
 
 IN_FLIGHT = 300
 CALL_TIMEOUT = 2.0
@@ -38,6 +50,10 @@ MEMORY_TOLERANCE = 24 * 1024 * 1024
 parked for ten minutes, with the server it belonged to; tests of single leaks are in `test_leaks.py`."""
 
 OPENERS = 3
+HEALTHY = Target("quiet", "healthy")
+"""A server that nobody harms; what its callers wait shows what the others' faults cost it."""
+
+BETWEEN_HEALTHY_CALLS = 0.05
 
 
 @dataclass(frozen=True)
@@ -69,6 +85,8 @@ class Report:
     well_again: int
     before: Resources
     after: Resources
+    waits: list[float]
+    """Seconds that each call of a server which nobody harmed took."""
 
     @property
     def violations(self) -> list[str]:
@@ -102,6 +120,10 @@ class Report:
         yield "server starts", str(self.starts)
         yield "server processes", f"{before.processes} → {after.processes}"
         yield "file descriptors", f"{before.descriptors} → {after.descriptors}"
+        yield (
+            "longest wait of a healthy server's call",
+            f"{max(self.waits):.2f} s (half of them: {median(self.waits):.2f} s)",
+        )
         yield "resident memory", f"{_megabytes(before.memory)} → {_megabytes(after.memory)}"
         yield "violations", str(len(self.violations))
 
@@ -119,6 +141,7 @@ class FaultRun:
         self._maker = maker
         self._chance = chance
         self._ending = False
+        self.waits: list[float] = []
 
     async def storm(self, seconds: float, toolboxes: list[str], chaos: Chaos | None = None) -> None:
         """Keep hundreds of calls in flight while harm is done; ends when every call has its answer."""
@@ -131,6 +154,7 @@ class FaultRun:
                     callers.start_soon(self._call_until_the_end)
                 for _ in range(OPENERS):
                     callers.start_soon(self._open_until_the_end, toolboxes)
+                callers.start_soon(self._watch_the_healthy_until_the_end)
                 await anyio.sleep(seconds)
                 self._ending = True
             tasks.cancel_scope.cancel()
@@ -178,6 +202,14 @@ class FaultRun:
             # People and models pause; without it, refused calls would crowd out those that reach a server.
             await anyio.sleep(self._chance.uniform(0, 0.6))
 
+    async def _watch_the_healthy_until_the_end(self) -> None:
+        while not self._ending:
+            began = anyio.current_time()
+            if not await self.call(self._maker.draw("echo", HEALTHY)):
+                self.tally.violations.append("a call of the healthy server failed")
+            self.waits.append(anyio.current_time() - began)
+            await anyio.sleep(BETWEEN_HEALTHY_CALLS)
+
     async def _open_until_the_end(self, toolboxes: list[str]) -> None:
         while not self._ending:
             handle = await self._client.start_call("open_toolbox", {"toolbox_name": self._chance.choice(toolboxes)})
@@ -201,6 +233,7 @@ async def fault_run(directory: Path, *, seconds: float, seed: int, servers: int,
         idle = {"idleTimeout": 0.3} if number % 10 == 9 else {}
         entry = script | {"callTimeout": CALL_TIMEOUT, "connectTimeout": 10} | idle
         toolboxes.setdefault(target.toolbox, {})[target.server] = entry
+    toolboxes[HEALTHY.toolbox] = {HEALTHY.server: scripted(log=str(directory / "healthy.jsonl"))}
     command = workbench(write_config(directory, toolboxes))
     asked: Json = {"elicitation": {}}
     async with WireClient.spawn(command, era=era, capabilities=asked, close_within=15) as client:
@@ -212,14 +245,28 @@ async def fault_run(directory: Path, *, seconds: float, seed: int, servers: int,
         await _warm_up(FaultRun(client, maker, chance), seconds / 8, targets, list(toolboxes))
         before = Resources.of(client.pid)
         run = FaultRun(client, maker, chance)
-        chaos = Chaos(chance, client.pid, fail_files)
+        healthy = read_log(directory / "healthy.jsonl", event="start")[0]["pid"]
+        chaos = Chaos(chance, client.pid, fail_files, healthy)
         await run.storm(seconds, list(toolboxes), chaos)
         well_again = await _use_all(run, targets)
         after = Resources.of(client.pid)
-    events = [event for log in logs.values() for event in _events(log)]
+    events = [event for log in (*logs.values(), directory / "healthy.jsonl") for event in _events(log)]
     executed_twice = _check_executions(run.tally, events)
     starts = sum(event["event"] == "start" for event in events)
-    return Report(seed, era, seconds, run.tally, chaos.done, executed_twice, servers, starts, well_again, before, after)
+    return Report(
+        seed,
+        era,
+        seconds,
+        run.tally,
+        chaos.done,
+        executed_twice,
+        servers,
+        starts,
+        well_again,
+        before,
+        after,
+        run.waits,
+    )
 
 
 async def _warm_up(run: FaultRun, seconds: float, targets: list[Target], toolboxes: list[str]) -> None:

@@ -32,7 +32,7 @@ from mcp_workbench.downstream.reaching import Route
 from mcp_workbench.downstream.tool_call import CallTimedOut, Retry, ToolCall
 from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.downstream.transports.authorization import LoginNeeded
-from mcp_workbench.errors import ConnectFailed, LoginRequired, UnknownTool
+from mcp_workbench.errors import CallFailed, ConnectFailed, LoginRequired, UnknownTool
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.errors import NotDelivered
 from mcp_workbench.redaction import Redactor
@@ -53,6 +53,10 @@ OnNotification = Callable[[str, str, JSONObject], None]
 
 Admit = Callable[[ToolList], ToolList]
 """Which of a server's tools are offered."""
+
+
+MAX_CALLS = 25_000
+"""Calls of one server that may be under way, those included that wait for their client's answers."""
 
 
 class State(Enum):
@@ -152,6 +156,7 @@ class Connection:
         Raises:
             ConnectFailed: The server cannot be connected, or not yet again.
             UnknownTool: It has no such tool, or the filter leaves it out.
+            CallFailed: More calls are under way than there may be.
             MCPError: The client's retry leads nowhere.
             RemoteError, BadAnswer, PeerGone, CallTimedOut: There is no result.
         """
@@ -358,6 +363,9 @@ class Connection:
             )
         timeout = self.config.call_timeout
         await _room_to_write(link, timeout)
+        if len(link.calls) >= MAX_CALLS:
+            reason = f"{MAX_CALLS:,} calls of this server are under way, as many as there may be"
+            raise CallFailed(self.toolbox, self.server, tool, reason)
         return ToolCall(link, tool, arguments, caller, origin=self.origin, timeout=timeout).begin(retry)
 
     @contextmanager

@@ -6,11 +6,15 @@ from typing import Any, cast
 from mcp_types import METHOD_NOT_FOUND
 
 from mcp_workbench.downstream.handshake import Greeting
+from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.errors import BadAnswer, RemoteError
 from mcp_workbench.jsonrpc.peer import Peer
 
 _MAX_PAGES = 500
+MAX_TOOLS = 10_000
+MAX_SIZE = 64 * 1024 * 1024
+"""Characters of JSON that the tools of one server may have together."""
 
 
 class ToolList:
@@ -52,11 +56,15 @@ async def read_tool_list(peer: Peer, greeting: Greeting, declared: Mapping[str, 
     if not greeting.offers("tools"):
         return ToolList(())
     tools: list[JSONObject] = []
+    size = 0
     cursors: set[str] = set()
     params: JSONObject = {}
     for _ in range(_MAX_PAGES):
         result = await _read_page(peer, greeting, declared, params)
-        tools += _named(result.get("tools"))
+        page = _named(result.get("tools"))
+        tools += page
+        size += sum(len(codec.compact(tool)) for tool in page)
+        _refuse_excess(len(tools), size)
         cursor = result.get("nextCursor")
         if not isinstance(cursor, str):
             return ToolList(tools)
@@ -65,6 +73,13 @@ async def read_tool_list(peer: Peer, greeting: Greeting, declared: Mapping[str, 
         cursors.add(cursor)
         params = {"cursor": cursor}
     raise BadAnswer(f"its tool list has not ended after {_MAX_PAGES} pages")
+
+
+def _refuse_excess(tools: int, size: int) -> None:
+    if tools > MAX_TOOLS:
+        raise BadAnswer(f"its tool list has more than {MAX_TOOLS:,} tools")
+    if size > MAX_SIZE:
+        raise BadAnswer(f"its tool list has more than {MAX_SIZE >> 20} MB")
 
 
 async def _read_page(peer: Peer, greeting: Greeting, declared: Mapping[str, Any], params: JSONObject) -> JSONObject:

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MAX_CALLS = 50_000
+"""Calls that may be under way at a time, of all servers."""
+
 Connections = dict[str, dict[str, Connection]]
 
 
@@ -69,6 +72,7 @@ class ClientManager:
         self._admissions = Admissions(self._redact)
         self._finder: Finder | None = None
         self._retiring: set[Connection] = set()
+        self._calls = 0
         self.apply(loaded)
 
     @classmethod
@@ -156,6 +160,9 @@ class ClientManager:
         """
         connection = self._find(reference)
         caller = self._take_answers(caller)
+        if self._calls >= MAX_CALLS:
+            raise self._failed(reference, f"{MAX_CALLS:,} calls are under way, as many as there may be")
+        self._calls += 1
         try:
             if reference.toolbox not in self._open:
                 await self._connect_one(connection, caller)
@@ -166,6 +173,8 @@ class ClientManager:
             raise self._failed(reference, f"{error.message} (code {error.code})") from None
         except (BadAnswer, PeerGone, CallTimedOut) as error:
             raise self._failed(reference, str(error)) from None
+        finally:
+            self._calls -= 1
 
     async def find(self, query: Query) -> "Findings":
         """The tools that fit a query best, of all toolboxes or of one, open or not; nothing is started.

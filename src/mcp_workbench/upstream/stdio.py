@@ -14,7 +14,16 @@ from typing import Self, cast
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
-from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 from mcp_types.jsonrpc import JSONRPCNotification
 from pydantic import ValidationError
 
@@ -33,20 +42,41 @@ _TEXT_ID = "text:"
 """Stands before every id that is a text while the SDK holds it, which takes "1" and 1 for the same request."""
 
 
+MAX_WAITING = 256 * 1024 * 1024
+"""Bytes of results that wait for a client that does not read."""
+
+_DROPPED = f"The result was dropped: {MAX_WAITING >> 20} MB of results wait for a client that does not read"
+
+
 class MessageWriter:
     """The stream that the SDK sends messages to: each becomes a line at once, without a task of its own."""
 
     def __init__(self, writer: pipes.PipeWriter) -> None:
         self._writer = writer
+        self._waiting = 0
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write one message, once a client that reads slowly has caught up.
 
         Waiting comes first: whoever waited for what it has written already would wait for everyone else's as well, and
-        under a steady flood no call would ever end.
+        under a steady flood no call would ever end. At the end nobody waits: thousands of calls end at once then.
         """
-        await self._writer.drain()
-        self._writer.write(_encode(item.message))
+        line = _encode(item.message)
+        if not _says_that_we_leave(item.message) and self._writer.unsent > pipes.BACKLOG:
+            line = await self._waited(line, item.message)
+        self._writer.write(line)
+
+    async def _waited(self, line: bytes, message: JSONRPCMessage) -> bytes:
+        """The line when it is its turn, or at once the reason why it is not, when too many results wait already."""
+        if isinstance(message, JSONRPCResponse) and self._waiting + len(line) > MAX_WAITING:
+            error = ErrorData(code=INTERNAL_ERROR, message=_DROPPED)
+            return _encode(JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
+        self._waiting += len(line)
+        try:
+            await self._writer.drain()
+        finally:
+            self._waiting -= len(line)
+        return line
 
     async def aclose(self) -> None:
         """Nothing to close: the descriptor is not ours."""
@@ -150,6 +180,10 @@ def _with_distinct_ids(raw: JSONObject) -> JSONObject:
         if isinstance(cancelled, str):
             return {**raw, "params": {**params, "requestId": _TEXT_ID + cancelled}}
     return raw
+
+
+def _says_that_we_leave(message: JSONRPCMessage) -> bool:
+    return isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED
 
 
 def _encode(message: JSONRPCMessage) -> bytes:
