@@ -183,6 +183,20 @@ class TestCosts:
         assert "That saves " in done.out
         assert "until a toolbox is opened" in done.out
 
+    async def test_it_names_the_clients_that_cannot_show_a_listing_and_what_makes_it_shorter(
+        self, tmp_path: Path
+    ) -> None:
+        many = [{**TOOLS[0], "name": f"tool-{number}", "description": "x" * 500} for number in range(40)]
+        write_config(tmp_path, {"a": {"s": scripted(tools=many)}, "b": {"t": scripted(tools=TOOLS)}})
+        told = await run("check", "--connect", cwd=tmp_path)
+        counted = report(await run("check", "--connect", "--json", cwd=tmp_path))["context"]
+        words = " ".join(told.out.split())
+        assert "a: its listing has 2" in words
+        assert "more than Cline, Codex, Qwen Code, Copilot CLI can show" in words
+        assert 'listing": "compact"' in words
+        assert "b: its listing" not in words
+        assert counted["tooLongFor"] == {"a": ["Cline", "Codex", "Qwen Code", "Copilot CLI"]}
+
     async def test_it_admits_when_nothing_is_saved(self, tmp_path: Path) -> None:
         write_config(tmp_path, {"a": {"s": scripted(tools=TOOLS), "bad": scripted(exit_at_start=1)}})
         done = await run("check", "--connect", cwd=tmp_path)

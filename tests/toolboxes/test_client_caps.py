@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_workbench.toolboxes.client_caps import CAPS, DEFAULT_LIMIT, limit_for
+from mcp_workbench.toolboxes.client_caps import CAPS, DEFAULT_LIMIT, clients_that_show_less, limit_for
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,9 @@ def test_a_known_name_with_a_megabyte_behind_it_is_still_known() -> None:
 def test_every_figure_says_where_it_comes_from() -> None:
     assert all(cap.source and cap.names and cap.limit > 0 for cap in CAPS)
     assert all(name == name.casefold() for cap in CAPS for name in cap.names)
+
+
+def test_a_listing_of_a_length_is_too_long_for_the_clients_that_show_less() -> None:
+    assert clients_that_show_less(8_000) == []
+    assert clients_that_show_less(8_001) == ["Cline"]
+    assert clients_that_show_less(10**6) == [cap.client for cap in CAPS]

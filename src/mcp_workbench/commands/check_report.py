@@ -1,6 +1,7 @@
 """What `check` shows: progress while servers start, then a table, what went wrong, and what the toolboxes save."""
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -130,6 +131,9 @@ def _show_costs(out: Console, checkup: Checkup, costs: ContextCosts) -> None:
     out.print(rows(out, _COST_COLUMNS, cells, names=1))
     out.print()
     write_folded(out, f"{_savings(costs)} {_reservations(failed)}")
+    for toolbox, whole in costs.whole.items():
+        if clients := costs.too_long_for(toolbox):
+            write_folded(out, f"[yellow]{line(toolbox)}[/]: {_too_long(whole, clients)}")
 
 
 def _cost(label: str, cost: Cost) -> tuple[str, ...]:
@@ -144,6 +148,13 @@ def _savings(costs: ContextCosts) -> str:
             "servers directly is cheaper."
         )
     return f"[bold]That saves {saved:,} tokens[/] ({saved / costs.directly.tokens:.0%}) until a toolbox is opened."
+
+
+def _too_long(whole: Cost, clients: Sequence[str]) -> str:
+    return (
+        f"its listing has {whole.characters:,} characters, more than {', '.join(clients)} can show, and is shortened "
+        'for them. "listing": "compact", toolFilters or smaller toolboxes make it shorter.'
+    )
 
 
 def _reservations(failed: int) -> str:
@@ -169,6 +180,7 @@ def _costs_as_json(costs: ContextCosts) -> dict[str, Any]:
         "directly": _cost_as_json(costs.directly),
         "workbench": _cost_as_json(costs.workbench),
         "opening": {toolbox: _cost_as_json(cost) for toolbox, cost in costs.opening.items()},
+        "tooLongFor": {toolbox: clients for toolbox in costs.whole if (clients := costs.too_long_for(toolbox))},
     }
 
 

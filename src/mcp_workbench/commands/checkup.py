@@ -1,5 +1,6 @@
 """Starting every server of a config once, to see how it fares and what its tools cost a model."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -16,7 +17,7 @@ from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.errors import ConnectFailed, LoginRequired
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
-from mcp_workbench.toolboxes.client_caps import DEFAULT_LIMIT
+from mcp_workbench.toolboxes.client_caps import DEFAULT_LIMIT, clients_that_show_less
 from mcp_workbench.toolboxes.listing import Form, contents_of, write_listing
 from mcp_workbench.toolboxes.manager import ClientManager
 from mcp_workbench.toolboxes.opening import OpenedToolbox
@@ -70,6 +71,12 @@ class ContextCosts:
     workbench: Cost
     opening: Mapping[str, Cost]
     """What each toolbox that can be opened adds when it is."""
+    whole: Mapping[str, Cost]
+    """What it would add if every client showed all of it."""
+
+    def too_long_for(self, toolbox: str) -> list[str]:
+        """Return the known clients that show less than the whole listing of a toolbox."""
+        return clients_that_show_less(self.whole[toolbox].characters)
 
 
 class Checkup:
@@ -100,10 +107,14 @@ class Checkup:
         async with anyio.create_task_group() as connecting:
             for server in self.servers:
                 connecting.start_soon(self._connect, server, manager.connections(server.toolbox)[server.name])
+        opened = {server.toolbox: self._opened(server.toolbox) for server in self.having(State.READY)}
         self.costs = ContextCosts(
             directly=sum((cost_of_tools(server.offered.raw) for server in self.servers), Cost(0)),
             workbench=await cost_of_workbench(self.loaded),
-            opening={server.toolbox: self._cost_of_opening(server.toolbox) for server in self.having(State.READY)},
+            opening={
+                name: self._cost(box, self.loaded.config.listing_limit or DEFAULT_LIMIT) for name, box in opened.items()
+            },
+            whole={name: self._cost(box, sys.maxsize) for name, box in opened.items()},
         )
 
     async def _connect(self, server: ServerCheck, connection: Connection) -> None:
@@ -126,16 +137,17 @@ class Checkup:
         diagnosis = diagnose(failure.reason, entry)
         return Diagnosis(redact(diagnosis.cause), redact(diagnosis.next_step))
 
-    def _cost_of_opening(self, toolbox: str) -> Cost:
+    def _opened(self, toolbox: str) -> OpenedToolbox:
         tools = {
             server.name: server.admitted
             for server in self.servers
             if server.toolbox == toolbox and server.admitted is not None
         }
-        config = self.loaded.config
-        opened = OpenedToolbox(toolbox, config.toolboxes[toolbox], tools, {})
-        limit = config.listing_limit or DEFAULT_LIMIT
-        return Cost(len(write_listing(contents_of(opened), Form.of(config.listing_of(toolbox)), limit).text))
+        return OpenedToolbox(toolbox, self.loaded.config.toolboxes[toolbox], tools, {})
+
+    def _cost(self, opened: OpenedToolbox, limit: int) -> Cost:
+        form = Form.of(self.loaded.config.listing_of(opened.name))
+        return Cost(len(write_listing(contents_of(opened), form, limit).text))
 
 
 def _transport(entry: ServerConfig) -> str:

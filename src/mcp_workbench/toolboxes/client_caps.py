@@ -46,3 +46,8 @@ def limit_for(client_name: object) -> int:
         return DEFAULT_LIMIT
     name = client_name[:_LONGEST_NAME].strip().casefold()
     return next((cap.limit for cap in CAPS if name.startswith(cap.names)), DEFAULT_LIMIT)
+
+
+def clients_that_show_less(characters: int) -> list[str]:
+    """The known clients for which a listing of this length has to be shortened."""
+    return [cap.client for cap in CAPS if cap.limit < characters]

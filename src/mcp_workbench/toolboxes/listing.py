@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from mcp_workbench.config.models import ListingStyle
 from mcp_workbench.downstream.tool_list import ToolList
-from mcp_workbench.errors import UnknownTool
+from mcp_workbench.errors import UnknownServer, UnknownTool
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.suggestions import closest
@@ -132,7 +132,7 @@ def contents_of(opened: OpenedToolbox, selection: Selection | None = None) -> Co
 
     Raises:
         ConnectFailed: The server asked for could not be connected.
-        UnknownTool: It does not have the tool asked for.
+        UnknownServer, UnknownTool: There is no such server any more, or it does not have the tool asked for.
     """
     if selection is not None and selection.server is not None:
         return _part_of(opened, selection.server, selection.tool)
@@ -147,6 +147,8 @@ def contents_of(opened: OpenedToolbox, selection: Selection | None = None) -> Co
 def _part_of(opened: OpenedToolbox, server: str, tool: str | None) -> Contents:
     if server in opened.errors:
         raise opened.errors[server]
+    if server not in opened.tools:  # the config has changed meanwhile
+        raise UnknownServer(f"Server '{server}' not found in toolbox '{opened.name}'")
     tools = opened.tools[server]
     if tool is None:
         texts, instructions = server_tools(opened.name, server, tools), opened.instructions.get(server)
