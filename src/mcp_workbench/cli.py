@@ -105,7 +105,8 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
         parsers[args.command].refuse(rest)
     if rest or line:
         args.arguments += [*rest, *line]
-    if args.config is not None and args.command in _WITHOUT_CONFIG:
+    args.config = [*(args.config or ()), *getattr(args, "config_after_command", ())]
+    if args.config and args.command in _WITHOUT_CONFIG:
         parsers[args.command].error(f"--config means nothing to {args.command}")
     return args
 
@@ -151,9 +152,13 @@ def _shared_options(default: str | None, *, config: bool = True) -> Parser:
     if config:
         options.add_argument(
             "--config",
+            # A subparser would forget what stands before the command, so it collects under a name of its own.
+            dest="config" if default is None else "config_after_command",
             metavar="PATH",
+            action="append",
             default=default,
-            help="the config file (default: $WORKBENCH_CONFIG, else ./workbench-config.json)",
+            help="the config file; may be repeated, then later files add to earlier ones (default: $WORKBENCH_CONFIG, "
+            "else ./workbench-config.json, else that in your config directory)",
         )
     options.add_argument(
         "--log-level",
@@ -188,12 +193,13 @@ def _ctrl_c_kills() -> Generator[None]:
 
 def _serve(args: argparse.Namespace) -> int:
     # Imported where Ctrl-C is already caught: it takes a moment.
-    from mcp_workbench.config.loading import config_path, load_config
+    from mcp_workbench.config.loading import load_config
+    from mcp_workbench.config.locations import config_files
 
-    loaded = load_config(config_path(args.config, os.environ), os.environ)
+    loaded = load_config(config_files(args.config, os.environ), os.environ)
     log_to_stderr(args.log_level, Redactor(loaded.secrets))
     for note in loaded.notes:
-        logging.getLogger(__name__).warning("%s: %s", loaded.path, note)
+        logging.getLogger(__name__).warning("%s", note)
     if sys.stdin is not None and sys.stdin.isatty():
         _explain_to_person(loaded)
     from mcp_workbench.upstream.serve import serve
@@ -205,8 +211,8 @@ def _serve(args: argparse.Namespace) -> int:
 def _explain_to_person(loaded: "LoadedConfig") -> None:
     toolboxes = len(loaded.config.toolboxes)
     print(  # noqa: T201 - the user's terminal
-        f"mcp-workbench {__version__} now serves {toolboxes} toolbox{'' if toolboxes == 1 else 'es'} of {loaded.path} "
-        "over stdio: it waits for an MCP client on stdin.\n"
+        f"mcp-workbench {__version__} now serves {toolboxes} toolbox{'' if toolboxes == 1 else 'es'} "
+        f"of {loaded.source} over stdio: it waits for an MCP client on stdin.\n"
         "An MCP client starts this command by itself: `mcp-workbench install CLIENT` puts it into a client's config.\n"
         "To try it here: `mcp-workbench check --connect`, `mcp-workbench list`, `mcp-workbench demo`. Ctrl-C ends it.",
         file=sys.stderr,

@@ -68,10 +68,27 @@ class TestWithoutConnecting:
         done = await run("check", "--json", cwd=tmp_path)
         assert (done.status, done.err) == (1, "")
         assert report(done)["ok"] is False
-        assert [problem.split(":")[0] for problem in report(done)["problems"]] == [
-            "toolboxes.a.mcpServers.x.command",
-            "toolboxes.a.mcpServers.y.command",
+        assert [problem.split(": ")[:2] for problem in report(done)["problems"]] == [
+            ["workbench-config.json:1:86", "toolboxes.a.mcpServers.x.command"],
+            ["workbench-config.json:1:107", "toolboxes.a.mcpServers.y.command"],
         ]
+
+    async def test_variables_that_are_not_set_are_all_reported(self, tmp_path: Path) -> None:
+        write_config(tmp_path, {"a": {"x": {"command": "${ONE}"}, "y": {"command": "y", "args": ["${TWO}"]}}})
+        done = await run("check", cwd=tmp_path)
+        assert done.status == 1
+        assert "workbench-config.json: 2 variables without a value (see above): 1 toolbox, 2 servers." in done.out
+        assert "variable ONE is not set" in done.err
+        assert "variable TWO is not set" in done.err
+        as_json = report(await run("check", "--json", cwd=tmp_path))
+        assert (as_json["ok"], len(as_json["problems"]), as_json["notes"]) == (False, 2, [])
+
+    async def test_the_files_that_were_read_are_named(self, tmp_path: Path) -> None:
+        write_config(tmp_path, {"a": {}})
+        (tmp_path / "more.json").write_text('{"mcpServers": {}}', encoding="utf-8")
+        options = ("--config", "workbench-config.json", "check", "--config", "more.json")
+        assert "workbench-config.json, more.json is valid: 2 toolboxes" in (await run(*options, cwd=tmp_path)).out
+        assert report(await run(*options, "--json", cwd=tmp_path))["files"] == ["workbench-config.json", "more.json"]
 
     async def test_a_missing_file_is_a_problem_like_others(self, tmp_path: Path) -> None:
         done = await run("--config", "none.json", "check", "--json", cwd=tmp_path)
@@ -106,6 +123,13 @@ class TestConnecting:
         assert all(row[3].endswith(" s") for row in table)
         assert (done.status, done.err) == (0, "")
         await assert_none_left(tmp_path, "first", "second")
+
+    async def test_servers_that_lack_no_variable_are_tried(self, tmp_path: Path) -> None:
+        write_config(tmp_path, {"a": {"good": logging(tmp_path, tools=TOOLS), "bad": {"command": "${NOT_SET}"}}})
+        done = await run("check", "--connect", cwd=tmp_path)
+        assert [(row[1], row[2]) for row in rows(done.out)] == [("good", "ready"), ("bad", "failed")]
+        assert "variable NOT_SET is not set" in done.out
+        assert done.status == 1
 
     async def test_one_failure_makes_the_status_1_and_leaves_the_others_alone(self, tmp_path: Path) -> None:
         broken = scripted(exit_at_start=4, stderr_at_start="starting up\nError: no licence\n")

@@ -70,7 +70,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 def run(*arguments: str) -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--config")
+    parser.add_argument("--config", action="append")
     import_.add_arguments(parser)
     return import_.run(parser.parse_args(arguments))
 

@@ -23,7 +23,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*arguments: str) -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--config")
+    parser.add_argument("--config", action="append")
     init.add_arguments(parser)
     return init.run(parser.parse_args(arguments))
 

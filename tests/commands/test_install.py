@@ -63,7 +63,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 def run(*arguments: str) -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--config")
+    parser.add_argument("--config", action="append")
     install.add_arguments(parser)
     return install.run(parser.parse_args(arguments))
 

@@ -47,6 +47,16 @@ class TestList:
         assert "ops (0 servers)" in done.out
         assert (done.status, done.err, log_of(tmp_path).exists()) == (0, "", False)
 
+    async def test_no_variable_is_needed_to_list_and_only_that_of_its_server_to_call(self, tmp_path: Path) -> None:
+        needy = {"command": "needy", "args": ["${NOT_SET}", "${cmd: no such command}"]}
+        write_config(tmp_path, {"dev": {"good": logging(tmp_path, tools=[BOOK]), "needy": needy}})
+        listed = await run("list", cwd=tmp_path)
+        assert "needy '${NOT_SET}' '${cmd: no such command}'" in listed.out
+        assert (listed.status, (await run("call", "dev", "good", "book", "people=2", cwd=tmp_path)).status) == (0, 0)
+        failed = await run("call", "dev", "needy", "x", cwd=tmp_path)
+        assert failed.status == 1
+        assert "'needy' in toolbox 'dev': variable NOT_SET is not set" in failed.err
+
     async def test_secrets_in_the_command_line_are_hidden(self, tmp_path: Path) -> None:
         write_config(
             tmp_path, {"dev": {"db": {"command": "db", "args": ["--url", "postgres://me:${DB_PASSWORD}@host"]}}}
@@ -61,6 +71,7 @@ class TestList:
         done = await run("--config", str(config), "list", "--json", cwd=tmp_path)
         assert json.loads(done.out) == {
             "config": str(config),
+            "files": [str(config)],
             "toolboxes": [
                 {
                     "name": "dev",

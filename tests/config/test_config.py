@@ -34,6 +34,12 @@ def problems(document: object, environ: Mapping[str, str] = ENVIRON) -> list[str
     return list(caught.value.problems)
 
 
+def notes(document: object) -> tuple[str, ...]:
+    found = load(document).notes
+    assert all(re.match(rf"{SOURCE}:[0-9]+:[0-9]+: ", note) for note in found)
+    return tuple(note.partition(": ")[2] for note in found)
+
+
 def with_server(**entry: object) -> dict[str, Any]:
     return {"toolboxes": {"dev": {"description": "Work", "mcpServers": {"api": {"command": "npx", **entry}}}}}
 
@@ -166,26 +172,25 @@ class TestWhatIsLeftOut:
         assert loaded.notes == ()
 
     def test_keys_of_other_clients_are_tolerated_with_one_note_for_the_entry(self) -> None:
-        loaded = load(with_server(alwaysAllow=[], autoApprove=[], timeout=60, name="x", gallery="${lower}"))
-        assert loaded.notes == (
+        assert notes(with_server(alwaysAllow=[], autoApprove=[], timeout=60, name="x", gallery="${lower}")) == (
             f"{SERVER}: ignored unknown keys: 'alwaysAllow', 'autoApprove', 'timeout', 'name', 'gallery'",
         )
 
     @pytest.mark.parametrize("key", ["transportType", "description", "icon", "gallery", "version", "tools", "enabled"])
     def test_an_entry_copied_from_another_client_works(self, key: str) -> None:
-        assert load(with_server(**{key: "x"})).notes == (f"{SERVER}: ignored unknown keys: '{key}'",)
+        assert notes(with_server(**{key: "x"})) == (f"{SERVER}: ignored unknown keys: '{key}'",)
 
     def test_other_unknown_keys_are_noted_at_every_level(self) -> None:
         document = with_server()
         document["servers_of"] = []
         document["toolboxes"]["dev"]["color"] = "red"
-        assert load(document).notes == (
+        assert notes(document) == (
             "ignored unknown keys: 'servers_of'",
             "toolboxes.dev: ignored unknown keys: 'color'",
         )
 
     def test_tool_mode_proxy_is_accepted_with_a_deprecation_note(self) -> None:
-        (note,) = load({"toolboxes": {}, "toolMode": "proxy"}).notes
+        (note,) = notes({"toolboxes": {}, "toolMode": "proxy"})
         assert note.startswith("toolMode: deprecated")
 
 
@@ -224,7 +229,7 @@ class TestMistakesInKeys:
         ]
 
     def test_servers_outside_a_toolbox_are_told_where_they_belong(self) -> None:
-        found = problems({"mcpServers": {"api": {"command": "npx"}}})
+        found = problems({"toolboxes": {}, "mcpServers": {"api": {"command": "npx"}}})
         assert found[0].startswith('mcpServers: servers stand in a toolbox: {"toolboxes":')
 
     def test_a_repeated_key_is_named_with_its_path(self) -> None:
@@ -270,7 +275,8 @@ class TestMistakesInValues:
             ({"args": ["\0"]}, "args[0]: must not contain a NUL character"),
             ({"args": ["\ud800"]}, "args[0]: must be valid Unicode text"),
             ({"env": []}, "env: must be an object"),
-            ({"env": {"A": None}}, "env.A: must be a string"),
+            ({"env": {"A": None}}, "env.A: variable A is not set"),
+            ({"env": {"A B": None}}, 'env["A B"]: must be a string'),
             ({"env": {"A": ["x"]}}, "env.A: must be a string"),
             ({"env": {"A": "\0"}}, "env.A: must not contain a NUL character"),
             ({"env": {"A=B": "x"}}, "env.A=B: is not the name of an environment variable"),
@@ -363,7 +369,7 @@ class TestTheReport:
             f"{SOURCE}: 5 problems",
             f"  {SOURCE}:8:19: {SERVER}.args: must be a list of strings",
             f"  {SOURCE}:10:24: {SERVER}.env.API_KEY: variable API_KEY is not set; run `export API_KEY=value`, "
-            "or write ${API_KEY:-default} to do without it",
+            'put it into a file that "envFile" names, or write ${API_KEY:-default} to do without it',
             f"  {SOURCE}:12:11: {SERVER}.toolFilter: unknown key; did you mean 'toolFilters'?",
             f"  {SOURCE}:19:22: toolboxes.ops.description: must not be blank",
             f"  {SOURCE}:22:18: toolboxes.ops.mcpServers.web.url: must begin with https:// (or http://)",
@@ -390,9 +396,7 @@ class TestTheReport:
         assert secret not in str(found)
 
     def test_a_note_quotes_no_value(self) -> None:
-        assert load(with_server(**{"${TOKEN}": "s3cret-token"})).notes == (
-            f"{SERVER}: ignored unknown keys: '${{TOKEN}}'",
-        )
+        assert notes(with_server(**{"${TOKEN}": "s3cret-token"})) == (f"{SERVER}: ignored unknown keys: '${{TOKEN}}'",)
 
     def test_names_that_cannot_be_printed_are_escaped(self) -> None:
         (problem,) = problems({"toolboxes": {"a\n\t": 1}})
@@ -495,13 +499,13 @@ class TestText:
 
 class TestFiles:
     def test_the_option_comes_before_the_variable_and_that_before_the_default(self) -> None:
-        assert config_path("a.json", {"WORKBENCH_CONFIG": "b.json"}) == Path("a.json")
+        assert config_path(["a.json"], {"WORKBENCH_CONFIG": "b.json"}) == Path("a.json")
         assert config_path(None, {"WORKBENCH_CONFIG": "b.json"}) == Path("b.json")
         assert config_path(None, {"WORKBENCH_CONFIG": ""}) == Path("workbench-config.json")
         assert config_path(None, {}) == Path("workbench-config.json")
 
     def test_a_tilde_is_the_home_directory(self) -> None:
-        assert config_path("~/a.json", {}) == Path.home() / "a.json"
+        assert config_path(["~/a.json"], {}) == Path.home() / "a.json"
 
     def test_a_file_is_loaded(self, tmp_path: Path) -> None:
         path = tmp_path / "config.json"

@@ -20,6 +20,10 @@ def load(entry: dict[str, Any], environ: dict[str, str] = ENVIRON) -> LoadedConf
     return parse_config(json.dumps(document), "c.json", environ)
 
 
+def notes(loaded: LoadedConfig) -> tuple[str, ...]:
+    return tuple(note.partition(": ")[2] for note in loaded.notes)
+
+
 def read(entry: dict[str, Any], environ: dict[str, str] = ENVIRON) -> ServerConfig:
     return load(entry, environ).config.toolboxes["dev"].servers["api"]
 
@@ -94,11 +98,11 @@ class TestRemoteServers:
 
     def test_keys_of_a_program_beside_a_url_are_noted(self) -> None:
         loaded = load({"url": URL, "args": ["x"], "env": {"A": "${UNSET}"}, "inheritEnv": True})
-        assert loaded.notes == (f"{SERVER}: ignored unknown keys: 'args', 'env', 'inheritEnv'",)
+        assert notes(loaded) == (f"{SERVER}: ignored unknown keys: 'args', 'env', 'inheritEnv'",)
 
     def test_keys_of_a_remote_server_beside_a_command_are_noted(self) -> None:
         loaded = load({"command": "npx", "headers": {"A": "${UNSET}"}})
-        assert loaded.notes == (f"{SERVER}: ignored unknown keys: 'headers'",)
+        assert notes(loaded) == (f"{SERVER}: ignored unknown keys: 'headers'",)
 
 
 class TestMistakes:
@@ -169,7 +173,7 @@ class TestSecrets:
     def test_a_user_and_a_password_in_the_address_are_secret_and_noted(self) -> None:
         loaded = load({"url": "https://me:p%40ss@mcp.example.com/"})
         assert loaded.secrets == {"me", "p%40ss", "p@ss"}
-        (note,) = loaded.notes
+        (note,) = notes(loaded)
         assert note.startswith(f"{SERVER}.url: a user or password in it is kept secret")
 
     def test_none_is_in_the_repr(self) -> None:

@@ -241,7 +241,7 @@ def _check_loads(name: str, entry: dict[str, Json]) -> None:
     """Refuse what the workbench would refuse: one odd entry must not keep the others out."""
     text = json.dumps({"toolboxes": {"main": {"description": "-", "mcpServers": {name: entry}}}})
     try:
-        parse_config(text, "entry", permissive(text, {}))
+        parse_config(text, "entry", permissive(text, {}), tolerant=True)
     except ConfigError as error:
         problems = "; ".join(problem.removeprefix("toolboxes.main.mcpServers.") for problem in error.problems)
         raise NotTakenOver(problems) from None

@@ -108,7 +108,7 @@ def _change(target: Path, args: argparse.Namespace, entry: dict[str, Json]) -> _
     before = read_text(target)
     old = before if before and before.strip() else EMPTY
     env = variables_of(target, old)
-    parse_config(old, str(target), permissive(old, {**env.known, **os.environ}))
+    parse_config(old, str(target), permissive(old, {**env.known, **os.environ}), tolerant=True)
     boxes = existing_toolboxes(old)
     if args.server in boxes.get(args.toolbox, {}) and not args.force:
         raise WorkbenchError(
@@ -118,7 +118,7 @@ def _change(target: Path, args: argparse.Namespace, entry: dict[str, Json]) -> _
     names = _Names(args, {**env.known, **os.environ}, referenced(old))
     after = _added(old, args, hide_secrets(args.server, entry, names.hide), is_new=args.toolbox not in boxes)
     after = env.naming(after) if names.secrets else after
-    parse_config(after, str(target), permissive(after, {**names.secrets, **env.known, **os.environ}))
+    parse_config(after, str(target), permissive(after, {**names.secrets, **env.known, **os.environ}), tolerant=True)
     return _Change(before, after, env, names.secrets)
 
 

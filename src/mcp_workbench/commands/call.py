@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     reference = ToolReference(args.toolbox, args.server, args.tool)
-    loaded = load(args)
+    loaded = load(args, lambda toolbox, server: (toolbox, server) == (reference.toolbox, reference.server))
     show_notes(loaded)
     alone, call = only(loaded, args.toolbox, args.server), _Call(reference, args.arguments)
     try:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     try:
-        loaded = load(args)
+        loaded = load(args, lambda toolbox, server: args.connect)
     except ConfigError as error:
         if not args.json:
             raise
@@ -52,7 +52,7 @@ def _checked(args: argparse.Namespace, loaded: LoadedConfig) -> int:
             return _checked(args, loaded)
     else:
         console().print("[dim]With --connect, every server is started to see whether it works.[/]")
-    return 1 if checkup.failed else 0
+    return 1 if checkup.failed or loaded.unset else 0
 
 
 def _rejection(error: ConfigError) -> dict[str, Any]:

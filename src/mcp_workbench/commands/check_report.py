@@ -25,7 +25,11 @@ def show_verdict(checkup: Checkup, out: Console) -> None:
     """Say that the config is valid, and what is in it."""
     toolboxes, servers = len(checkup.loaded.config.toolboxes), len(checkup.servers)
     numbers = f"{counted(toolboxes, 'toolbox', 'toolboxes')}, {counted(servers, 'server')}"
-    out.print(f"[green]{line(checkup.loaded.path)} is valid[/]: {numbers}.")
+    source, unset = line(checkup.loaded.source), len(checkup.loaded.unset)
+    if unset:
+        out.print(f"[red]{source}: {counted(unset, 'variable')} without a value[/] (see above): {numbers}.")
+    else:
+        out.print(f"[green]{source} is valid[/]: {numbers}.")
     if checkup.disabled:
         names = ", ".join(f"{server.toolbox}/{server.name}" for server in checkup.disabled)
         out.print(f"Left out, since disabled: {line(names)}.")
@@ -69,9 +73,10 @@ def as_json(checkup: Checkup) -> dict[str, Any]:
     loaded = checkup.loaded
     return {
         "config": str(loaded.path),
-        "ok": not checkup.failed,
-        "problems": [],
-        "notes": list(loaded.notes),
+        "files": list(map(str, loaded.files)),
+        "ok": not checkup.failed and not loaded.unset,
+        "problems": list(loaded.unset),
+        "notes": [note for note in loaded.notes if note not in loaded.unset],
         "servers": [_server_as_json(server) for server in (*checkup.servers, *checkup.disabled)],
         **({"context": _costs_as_json(checkup.costs)} if checkup.costs else {}),
     }

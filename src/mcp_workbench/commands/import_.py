@@ -155,7 +155,7 @@ def _plan(target: Path, reading: Reading, confirmed: frozenset[Path], toolbox: s
     plan = _Plan(before, old, outcomes, env)
     if plan.new:
         plan.after = _merged(old, plan)
-        parse_config(plan.after, str(target), permissive(plan.after, os.environ))
+        parse_config(plan.after, str(target), permissive(plan.after, os.environ), tolerant=True)
     return plan
 
 
@@ -163,7 +163,7 @@ def _checked(before: str | None, target: Path) -> str:
     """Return the text to add to, which must be a config but for variables that are not set here."""
     if before is None or not before.strip():
         return EMPTY
-    parse_config(before, str(target), permissive(before, os.environ))
+    parse_config(before, str(target), permissive(before, os.environ), tolerant=True)
     return before
 
 

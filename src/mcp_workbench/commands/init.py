@@ -13,6 +13,7 @@ from mcp_workbench.clients.variables import escaped
 from mcp_workbench.commands.terminal import console
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.loading import config_path, parse_config
+from mcp_workbench.config.locations import FILE_NAME
 from mcp_workbench.errors import WorkbenchError
 
 
@@ -26,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    target = config_path(args.config, os.environ)
+    # Without a name it is a file here, even where the user has one of their own.
+    named = args.config or os.environ.get("WORKBENCH_CONFIG")
+    target = config_path(args.config, os.environ) if named else Path(FILE_NAME)
     if os.path.lexists(target):
         raise WorkbenchError(
             f"{target} exists, and init overwrites nothing. Look at it with `mcp-workbench check`, add servers to it "
@@ -35,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     text = json.dumps(first_config(), indent=2, ensure_ascii=False) + "\n"
     parse_config(text, str(target), os.environ)
     replace_text(target, None, text)
-    _show_next_steps(target, named=target != config_path(None, {}))
+    _show_next_steps(target, named=bool(args.config))
     return 0
 
 

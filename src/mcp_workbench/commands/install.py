@@ -29,11 +29,12 @@ from mcp_workbench.clients.reading import FoundServer, installed_location, this_
 from mcp_workbench.clients.safe_write import read_text, replace_text
 from mcp_workbench.clients.takeover import permissive
 from mcp_workbench.clients.variables import ALWAYS_SET
-from mcp_workbench.commands.targets import config_files, variables_of
+from mcp_workbench.commands.targets import variables_of
 from mcp_workbench.commands.terminal import console, line, paragraph
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.json_text import NotJson
 from mcp_workbench.config.loading import load_config, parse_config
+from mcp_workbench.config.locations import config_files
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.file_lock import locked
 
@@ -67,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     client, machine = CLIENTS[args.client], this_machine()
-    needs = _Needs.of(config_files(args.config))
+    needs = _Needs.of(config_files(args.config, os.environ))
     passed = {name: os.environ[name] for name in needs.from_shell} if args.pass_env else {}
     entry = workbench_entry(client, _command_line(needs.paths), passed)
     path = _file(client)
@@ -125,7 +126,7 @@ class _Needs:
                 load_config(path, os.environ)  # which says what there is to say about it
             variables = variables_of(path, text or "")
             environ = _Recorder(permissive(text or "", {**variables.known, **os.environ}))
-            parse_config(text or "", str(path), environ)
+            parse_config(text or "", str(path), environ, tolerant=True)
             configs.append(ConfigText(path, text or "", variables.known))
             used |= environ.used - variables.known.keys() - ALWAYS_SET
         return cls(configs, sorted(used & os.environ.keys()), sorted(used - os.environ.keys()))

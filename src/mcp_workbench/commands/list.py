@@ -15,6 +15,7 @@ from mcp_workbench.commands.terminal import console, line, paragraph, write_fold
 from mcp_workbench.commands.tool_view import show_tools
 from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.config.models import ServerConfig, StdioServer
+from mcp_workbench.config.start_values import spelled
 from mcp_workbench.downstream.caller import Caller
 from mcp_workbench.errors import ToolboxFailed
 from mcp_workbench.redaction import Redactor
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    loaded = load(args)
+    loaded = load(args, lambda toolbox, server: toolbox == args.toolbox)
     show_notes(loaded)
     if args.toolbox is None:
         _show_config(loaded, as_json=args.json)
@@ -82,11 +83,12 @@ def _show_config(loaded: LoadedConfig, *, as_json: bool) -> None:
             {"name": name, "description": box.description, "servers": _described(box.servers, redact)}
             for name, box in boxes
         ]
-        write_json({"config": str(loaded.path), "toolboxes": described})
+        write_json({"config": str(loaded.path), "files": list(map(str, loaded.files)), "toolboxes": described})
         return
     out = console(soft_wrap=False)
+    write_folded(out, f"[dim]Read from {line(loaded.source)}[/]")
     if not loaded.config.toolboxes:
-        write_folded(out, f"{line(loaded.path)} has no toolbox yet: `mcp-workbench import` takes over your servers.")
+        write_folded(out, f"{line(loaded.source)} has no toolbox yet: `mcp-workbench import` takes over your servers.")
     with paged(out):
         for name, box in loaded.config.toolboxes.items():
             head = f"[bold]{line(name)}[/] ({counted(len(box.servers), 'server')}): {line(_flat(box.description))}"
@@ -109,7 +111,7 @@ def _described(servers: Mapping[str, ServerConfig], redact: Redactor) -> list[di
 
 def _started_by(config: ServerConfig, redact: Redactor) -> dict[str, Any]:
     if isinstance(config, StdioServer):
-        return {"command": redact(config.command), "args": [redact(arg) for arg in config.args]}
+        return {"command": redact(spelled(config.command)), "args": [redact(spelled(arg)) for arg in config.args]}
     return {"url": redact(config.describe())}
 
 

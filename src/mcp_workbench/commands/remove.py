@@ -8,9 +8,9 @@ from mcp_workbench.clients.json_edit import UnsafeEdit, remove_value
 from mcp_workbench.clients.preview import preview
 from mcp_workbench.clients.safe_write import read_text, replace_text
 from mcp_workbench.clients.takeover import existing_toolboxes, permissive
-from mcp_workbench.commands.targets import config_files
 from mcp_workbench.commands.terminal import console, line, paragraph
 from mcp_workbench.config.loading import load_config, parse_config
+from mcp_workbench.config.locations import config_files
 from mcp_workbench.errors import WorkbenchError
 from mcp_workbench.file_lock import locked
 from mcp_workbench.suggestions import closest
@@ -49,11 +49,11 @@ def run(args: argparse.Namespace) -> int:
 def _holder(args: argparse.Namespace) -> Path:
     """The file that has it: of several the last one, whose word counts."""
     known: dict[str, list[str]] = {}
-    for path in reversed(config_files(args.config)):
+    for path in reversed(config_files(args.config, os.environ)):
         text = read_text(path)
         if text is None:
             load_config(path, os.environ)  # which says what there is to say about it
-        parse_config(text or "", str(path), permissive(text or "", os.environ))
+        parse_config(text or "", str(path), permissive(text or "", os.environ), tolerant=True)
         boxes = existing_toolboxes(text or "")
         if args.toolbox in boxes and (args.server is None or args.server in boxes[args.toolbox]):
             return Path(os.path.abspath(path))
@@ -73,5 +73,5 @@ def _removed(text: str, target: Path, args: argparse.Namespace) -> str:
         after = remove_value(text, path)
     except UnsafeEdit as error:
         raise WorkbenchError(f"{target} was not changed: {error}") from None
-    parse_config(after, str(target), permissive(after, os.environ))
+    parse_config(after, str(target), permissive(after, os.environ), tolerant=True)
     return after

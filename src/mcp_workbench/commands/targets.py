@@ -11,27 +11,14 @@ from mcp_workbench.clients.json_edit import set_value
 from mcp_workbench.clients.safe_write import FileProblem
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.json_text import NotJson, parse
-from mcp_workbench.directories import config_dir
+from mcp_workbench.config.locations import file_to_write
 
-_NAME = "workbench-config.json"
 EMPTY = '{\n  "unsetVariables": "skip",\n  "toolboxes": {}\n}\n'
 
 
-def config_files(option: str | Sequence[str] | None, environ: Mapping[str, str] = os.environ) -> list[Path]:
-    """Return the config files that serving would read, or the one that is to be made when there is none yet."""
-    if option:
-        named = [option] if isinstance(option, str) else list(option)
-    elif variable := environ.get("WORKBENCH_CONFIG"):
-        named = [part for part in variable.split(os.pathsep) if part]
-    else:
-        here = Path(_NAME)
-        return [here if os.path.lexists(here) else config_dir() / _NAME]
-    return [Path(os.path.expanduser(name)) for name in named]
-
-
-def config_to_change(option: str | Sequence[str] | None) -> Path:
+def config_to_change(options: Sequence[str] | None) -> Path:
     """Return the file that new servers go into: of several the last one, since its word counts most."""
-    return Path(os.path.abspath(config_files(option)[-1]))
+    return Path(os.path.abspath(file_to_write(options, os.environ)))
 
 
 @dataclass(frozen=True)

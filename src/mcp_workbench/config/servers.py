@@ -7,7 +7,7 @@ else has to ask which kind an entry is in order to name it.
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
 from pydantic import (
@@ -28,6 +28,7 @@ from pydantic_core import CoreSchema
 from mcp_workbench.config.concealing import conceal_arguments, conceal_url
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.filters import ToolFilters, compiled
+from mcp_workbench.config.start_values import commands_in, filled, spelled
 from mcp_workbench.config.values import (
     Argument,
     FileObject,
@@ -133,12 +134,19 @@ class ServerEntry(FileObject):
     )
     disabled: StrictBool = Field(default=False, description="Leave this server out.")
 
+    # Why the server cannot be started: a variable of its entry is not set, for example.
+    _unavailable: str | None = PrivateAttr(default=None)
+
     # The entry as the file has it, before variables were filled in. Empty if it came from no file.
     _written: Mapping[str, Json] = PrivateAttr(default_factory=dict[str, "Json"])
 
     def __eq__(self, other: object) -> bool:
         """Whether two entries mean the same, however the file spells them."""
-        return isinstance(other, ServerEntry) and type(self) is type(other) and self.__dict__ == other.__dict__
+        return (
+            isinstance(other, ServerEntry)
+            and type(self) is type(other)
+            and (self.__dict__, self._unavailable) == (other.__dict__, other._unavailable)
+        )
 
     def admits(self, tool: str) -> bool:
         """Whether the filter lets a tool of this name through."""
@@ -152,6 +160,30 @@ class ServerEntry(FileObject):
     def remember_spelling(self, written: Mapping[str, Json]) -> None:
         """Keep the entry as the file spells it: what `identity` names must not depend on the values of variables."""
         self._written = written
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why the server cannot be started, for one whose entry lacks the value of a variable."""
+        return self._unavailable
+
+    def make_unavailable(self, reason: str) -> None:
+        """Keep the reason why the server cannot be started."""
+        self._unavailable = reason
+
+    @property
+    def commands(self) -> frozenset[str]:
+        """The commands that must run before the server can start: those of `${cmd: …}`."""
+        return commands_in(self.model_dump(by_alias=True, exclude_unset=True))
+
+    def with_outputs(self, outputs: Mapping[str, str]) -> Self:
+        """The entry with what its commands have printed.
+
+        Raises:
+            ValidationError: What they printed cannot stand where it should.
+        """
+        entry = type(self).model_validate(filled(self.model_dump(by_alias=True, exclude_unset=True), outputs))
+        entry.remember_spelling(self._written)
+        return entry
 
     def describe(self) -> str:
         """What starts the server, for people; secrets that are recognisable as such are hidden.
@@ -213,7 +245,7 @@ class StdioServer(ServerEntry):
 
     def describe(self) -> str:
         """The command line, without the arguments that look like secrets."""
-        return shlex.join([self.command, *conceal_arguments(self.args)])
+        return shlex.join([spelled(self.command), *conceal_arguments([spelled(arg) for arg in self.args])])
 
     def identity(self) -> str:
         """The command line as the file spells it, its directory and the names of its variables."""
@@ -273,7 +305,7 @@ class RemoteServer(ServerEntry):
 
     def describe(self) -> str:
         """The address without user, password, values of the query and parts of the path that look like secrets."""
-        return conceal_url(self.url)
+        return conceal_url(spelled(self.url))
 
     def identity(self) -> str:
         """The address as the file spells it, and the names of its headers."""

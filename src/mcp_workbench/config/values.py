@@ -113,6 +113,8 @@ def _web_address(value: str) -> str:
     """An address that can be connected to. A user and a password in it are allowed, and are secrets."""
     try:
         parts = urlsplit(value)
+        if "${" in value:  # a variable that is not set: nobody will connect to it
+            return value
         usable = bool(parts.hostname) and parts.port != 0
     except ValueError:
         raise ValueError("is not an address that can be read; write it as https://host/path") from None

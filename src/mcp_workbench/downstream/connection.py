@@ -323,7 +323,7 @@ class Connection:
             return None
         if self.state in (State.CONNECTING, State.READY):
             return self._run
-        if (refusal := self._backoff.refusal()) is not None:
+        if (refusal := self.config.unavailable or self._backoff.refusal()) is not None:
             raise self._failed_because(LinkFailed(refusal))
         return self._begin_run(caller)
 
