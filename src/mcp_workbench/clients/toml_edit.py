@@ -17,8 +17,7 @@ from mcp_workbench.config.document import Json
 from mcp_workbench.config.json_text import NotJson
 
 _MARK = "\ufeff"
-_HEADER = re.compile(r"[ \t]*\[(?P<name>[^\[\]]+)\][ \t]*(?:#.*)?")
-_KEY = re.compile(r"""\s*(?:"(?P<basic>(?:[^"\\]|\\.)*)"|'(?P<literal>[^']*)'|(?P<bare>[A-Za-z0-9_-]+))\s*(?:\.|$)""")
+_HEADER = re.compile(r"""[ \t]*(?P<header>\[(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\[\]"'#\r\n])+\])[ \t]*(?:#.*)?\r?\n?""")
 
 
 def parse(text: str) -> Json:
@@ -63,9 +62,15 @@ def _read(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text.removeprefix(_MARK).replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
-        raise NotJson(f"it is not TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
+        raise _not_toml(str(error)) from None
     except RecursionError:
         raise NotJson("it is nested too deeply to be a config") from None
+
+
+def _not_toml(message: str) -> NotJson:
+    place = re.search(r" \(at line ([0-9]+), column ([0-9]+)\)$", message)
+    problem = f"not valid TOML: {message[:1].lower()}{message[1 : place.start() if place else None]}"
+    return NotJson(problem, int(place[1]), int(place[2])) if place else NotJson(problem)
 
 
 def _first_that_reads_as(wanted: object, texts: Sequence[str], around: Sequence[str] = ()) -> str:
@@ -157,7 +162,7 @@ def _cut(text: str, path: Sequence[str]) -> str:
 def _lines(text: str) -> Iterator[str]:
     """Lines, where a string over several of them counts as one, so that nothing in it is taken for a header."""
     pending, quote = "", None
-    for line in text.splitlines(keepends=True):
+    for line in re.split(r"(?<=\n)", text):
         pending += line
         for mark in re.findall(r'"""|\'\'\'', line):
             quote = mark if quote is None else None if quote == mark else quote
@@ -169,16 +174,18 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _header(line: str) -> list[str] | None:
-    match = _HEADER.match(line.removeprefix(_MARK))
-    if match is None or "\n" in line.rstrip("\r\n"):
+    """The keys of a table's header, none for a header of another kind, None for any other line."""
+    match = _HEADER.fullmatch(line.removeprefix(_MARK))
+    if match is None:
         return [] if line.lstrip().startswith("[[") else None
-    names, at = list[str](), 0
-    while at < len(match["name"]):
-        key = _KEY.match(match["name"], at)
-        if key is None:
-            return None
-        names.append(key["bare"] or key["literal"] or key["basic"] or "")
-        at = key.end()
+    try:
+        inside = tomllib.loads(match["header"])
+    except tomllib.TOMLDecodeError:
+        return None
+    names: list[str] = []
+    while inside:
+        names.append(next(iter(inside)))
+        inside = inside[names[-1]]
     return names
 
 

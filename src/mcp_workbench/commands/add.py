@@ -15,7 +15,7 @@ from mcp_workbench.clients.purposes import purpose_of
 from mcp_workbench.clients.safe_write import read_text, replace_text
 from mcp_workbench.clients.takeover import existing_toolboxes, permissive, referenced
 from mcp_workbench.clients.variables import variable_name
-from mcp_workbench.commands.targets import EMPTY, Variables, config_to_change, variables_of
+from mcp_workbench.commands.targets import EMPTY, Variables, config_to_change, make_place, variables_of
 from mcp_workbench.commands.terminal import console, line, paragraph
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.loading import parse_config
@@ -49,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     entry = _entry(args)
     target = config_to_change(args.config)
+    if not args.dry_run:
+        make_place(target)
     with locked(target):
         change = _change(target, args, entry)
         if args.dry_run:

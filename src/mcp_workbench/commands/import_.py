@@ -18,7 +18,7 @@ from mcp_workbench.clients.safe_write import FileProblem, read_text, replace_tex
 from mcp_workbench.clients.takeover import Known, Outcome, Takeover, Variable, existing_toolboxes, permissive
 from mcp_workbench.clients.variables import ALWAYS_SET, escaped
 from mcp_workbench.commands.import_report import Reading, Report, Result, ask, confirm, print_json
-from mcp_workbench.commands.targets import EMPTY, Variables, config_to_change, top_level, variables_of
+from mcp_workbench.commands.targets import EMPTY, Variables, config_to_change, make_place, top_level, variables_of
 from mcp_workbench.commands.terminal import console
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.loading import parse_config
@@ -60,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
     if people and not args.dry_run:  # nobody waits for the lock while a person thinks
         plan = _plan(target, reading, confirmed, args.toolbox)
         answers = ask([variable for variable in plan.variables if variable.value is None])
+    if not args.dry_run:
+        make_place(target)
     with locked(target):
         plan = _plan(target, reading, confirmed, args.toolbox)
         plan.answers.update(answers)

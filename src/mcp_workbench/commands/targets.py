@@ -21,6 +21,20 @@ def config_to_change(options: Sequence[str] | None) -> Path:
     return Path(os.path.abspath(file_to_write(options, os.environ)))
 
 
+def make_place(config: Path) -> None:
+    """Make the directory of a config: what is to be locked must be there for everybody who comes.
+
+    Raises:
+        FileProblem: That is not possible.
+    """
+    try:
+        config.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise FileProblem(f"{config} cannot be written: {config.parent} is not a directory") from None
+    except OSError as error:
+        raise FileProblem(f"{config} cannot be written: {(error.strerror or 'no access').lower()}") from None
+
+
 @dataclass(frozen=True)
 class Variables:
     """The variables that a config gets from its env files, and where a new one goes."""
