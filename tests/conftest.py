@@ -54,3 +54,10 @@ def programs_hear_signals() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda number, frame: None)  # a handler does not survive exec
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs_keep_nothing_of_the_users(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What the programs under test keep for their user lies where pytest's files lie, not in the developer's home."""
+    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        os.environ[name] = str(tmp_path_factory.mktemp(name.lower()))

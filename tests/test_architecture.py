@@ -9,6 +9,9 @@ import mcp_workbench
 ROOT = Path(mcp_workbench.__file__).parent
 
 SHARED = {
+    "log_file",
+    "recorder",
+    "running",
     "__init__",
     "errors",
     "redaction",

@@ -34,11 +34,13 @@ COMMANDS = {
     "uninstall": "take it out again, and put back what install replaced",
     "login": "log in at a remote server",
     "logout": "end a login at a remote server",
+    "status": "show the workbenches that are running, and how their servers are",
+    "logs": "show what the workbenches did: starts, ends, and every call",
     "schema": "print the JSON Schema of the config file",
     "demo": "show everything once, with a built-in example server",
 }
 
-_WITHOUT_CONFIG = frozenset({"schema", "demo"})
+_WITHOUT_CONFIG = frozenset({"schema", "demo", "status", "logs"})
 """The commands that look at no config."""
 
 
@@ -88,6 +90,9 @@ def _run(argv: Sequence[str]) -> int:
     args = _parsed(argv)
     if args.command is None:
         return _serve(args)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for as long as we run
     log_to_stderr(args.log_level, Redactor(()), default=COMMAND_LOG_LEVEL)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a character that the terminal lacks must not end a command

@@ -41,6 +41,13 @@ def log_to_stderr(option: str | None, redact: Redactor, *, default: str = "info"
     logging.getLogger("mcp_workbench").setLevel(LEVELS[level])
 
 
+def redact_log_with(redact: Redactor) -> None:
+    """Keep out of the log what this redactor hides, whatever it may still learn."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, StderrHandler):
+            handler.setFormatter(_RedactingFormatter(redact))
+
+
 class StderrHandler(logging.Handler):
     """Writes from a thread of its own: a client that leaves the pipe full must not stop the server.
 

@@ -387,7 +387,12 @@ def progress(call: Call) -> Json:
     for step in range(1, steps + 1):
         call.pause(call.argument("interval", 0))
         if token is not None:
-            report = {"progressToken": token, "progress": step, "total": steps, "message": f"step {step}"}
+            report = {
+                "progressToken": token,
+                "progress": step,
+                "total": call.argument("total", steps),
+                "message": f"step {step}",
+            }
             call.server.notify("notifications/progress", report)
     return text_result("done")
 
@@ -635,7 +640,7 @@ STANDARD_TOOLS: list[Json] = [
     },
     tool("add", "Adds two numbers", {"a": NUMBER, "b": NUMBER}, outputSchema=SUM_SCHEMA),
     tool("slow", "Waits for a file, for some seconds, or for ever", {"file": TEXT, "seconds": NUMBER}),
-    tool("progress", "Reports progress n times", {"n": INTEGER, "interval": NUMBER}),
+    tool("progress", "Reports progress n times", {"n": INTEGER, "interval": NUMBER, "total": NUMBER}),
     tool("fail", "Says that it failed", {"text": TEXT}, annotations={"destructiveHint": False}),
     tool("error", "Answers with a protocol error", {"code": INTEGER, "message": TEXT, "data": {}}),
     tool("crash", "Ends the process in the middle of the call", {"status": INTEGER, "stderr": TEXT}),

@@ -51,6 +51,9 @@ _LEAVING = "the workbench is shutting down"
 OnNotification = Callable[[str, str, JSONObject], None]
 """Hears what a server tells outside any call: its toolbox and name, the notification's method and params."""
 
+OnState = Callable[[str, str, str, str], None]
+"""Hears of every change of a server's state: its toolbox and name, the state, and how it came to it."""
+
 Admit = Callable[[ToolList], ToolList]
 """Which of a server's tools are offered."""
 
@@ -87,6 +90,7 @@ class Shared:
     parking: Parking
     outside: OutsideQuestions
     on_notification: OnNotification
+    on_state: OnState = lambda toolbox, server, state, line: None
 
 
 @dataclass
@@ -291,6 +295,7 @@ class Connection:
         if self.state is not State.STOPPED:  # which is for good
             self.state = state
             logger.log(_LOG_LEVELS[state], "%s: %s", self.origin, line)
+            self._shared.on_state(self.toolbox, self.server, state.value, line)
 
     def _link_options(self, legacy_first: bool) -> LinkOptions:
         shared = self._shared

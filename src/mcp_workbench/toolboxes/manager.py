@@ -30,8 +30,10 @@ from mcp_workbench.errors import CallFailed, ConnectFailed, ToolboxFailed, Toolb
 from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.jsonrpc.errors import BadAnswer, PeerGone, RemoteError
+from mcp_workbench.logs import redact_log_with
 from mcp_workbench.redaction import Redactor
 from mcp_workbench.suggestions import closest
+from mcp_workbench.toolboxes.activity import Activity, RecordedActivity
 from mcp_workbench.toolboxes.admissions import Admissions
 from mcp_workbench.toolboxes.offers import Query
 from mcp_workbench.toolboxes.opening import OpenedToolbox, Opening
@@ -59,12 +61,20 @@ class ToolReference:
 class ClientManager:
     """The servers of all toolboxes. Made by `running`, which also ends them."""
 
-    def __init__(self, loaded: LoadedConfig, tasks: anyio.abc.TaskGroup, on_notification: OnNotification) -> None:
+    def __init__(
+        self,
+        loaded: LoadedConfig,
+        tasks: anyio.abc.TaskGroup,
+        on_notification: OnNotification,
+        redact: Redactor,
+        activity: Activity,
+    ) -> None:
+        self.activity = activity
         self._loaded = loaded
-        self._redact = Redactor(())
+        self._redact = redact
         self._outside = OutsideQuestions(tasks)
         self._parking = Parking(tasks, self._outside)
-        self._shared = Shared(tasks, self._redact, self._parking, self._outside, on_notification)
+        self._shared = Shared(tasks, self._redact, self._parking, self._outside, on_notification, activity.became)
         self._logins = Logins()
         self._log_level: str | None = None
         self._open: set[str] = set()
@@ -78,16 +88,24 @@ class ClientManager:
     @classmethod
     @asynccontextmanager
     async def running(
-        cls, loaded: LoadedConfig, on_notification: OnNotification = lambda origin, method, params: None
+        cls,
+        loaded: LoadedConfig,
+        on_notification: OnNotification = lambda origin, method, params: None,
+        *,
+        recorded: bool = False,
     ) -> AsyncGenerator["ClientManager"]:
-        """A manager whose servers live no longer than the block."""
+        """A manager whose servers live no longer than the block; what they do is written down if it is `recorded`."""
+        redact = Redactor(())
+        redact_log_with(redact)
         async with anyio.create_task_group() as tasks:
-            manager = cls(loaded, tasks, on_notification)
+            activity = RecordedActivity(redact) if recorded else Activity()
+            manager = cls(loaded, tasks, on_notification, redact, activity)
             try:
                 yield manager
             finally:
                 with anyio.CancelScope(shield=True):
                     await manager.close()
+                activity.close()
                 tasks.cancel_scope.cancel()
 
     @property
@@ -103,6 +121,7 @@ class ClientManager:
         """
         self._redact.learn(loaded.secrets)
         self._admissions.apply(loaded)
+        self.activity.configured(loaded)
         before, self._loaded = self._connections, loaded
         self._connections = {
             toolbox: {name: self._kept_or_new(before, toolbox, name, entry) for name, entry in box.servers.items()}
@@ -158,6 +177,11 @@ class ClientManager:
             InputNeeded: The client has to answer questions before the server is connected.
             MCPError: The client must do something first, or its retry leads nowhere.
         """
+        with self.activity.call(reference.toolbox, reference.server, reference.tool, arguments) as call:
+            call.result = await self._call(reference, arguments, caller)
+            return call.result
+
+    async def _call(self, reference: ToolReference, arguments: Mapping[str, Any], caller: Caller) -> JSONObject:
         connection = self._find(reference)
         caller = self._take_answers(caller)
         if self._calls >= MAX_CALLS:

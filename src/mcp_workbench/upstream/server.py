@@ -8,11 +8,12 @@ touches it.
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from weakref import WeakSet
 
 from mcp.server import MCPServer
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp_types import CLIENT_INFO_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcp_workbench import __version__
@@ -58,12 +59,14 @@ class Workbench:
 
     @asynccontextmanager
     async def _lifespan(self, _: MCPServer[None]) -> AsyncGenerator[None]:
-        async with ClientManager.running(self._loaded, self._notify) as manager:
+        async with ClientManager.running(self._loaded, self._notify, recorded=True) as manager:
             self._manager = manager
             yield
 
     async def _answer(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer the two tools; let the SDK do the rest."""
+        if ctx.method in ("initialize", "server/discover"):
+            self._running.activity.greeted(_client_info(ctx))
         match ctx.method:
             case "notifications/roots/list_changed":
                 self._running.tell(ctx.method, ctx.params or {})
@@ -190,6 +193,12 @@ def _session(ctx: Context) -> ClientSession:
     """The client that a message came from, as the streams that carried it say."""
     assert ctx.request is not None, "every message comes with its session"
     return ctx.request
+
+
+def _client_info(ctx: Context) -> object:
+    params = ctx.params or {}
+    meta = cast(JSONObject, given) if isinstance(given := params.get("_meta"), dict) else JSONObject()
+    return params.get("clientInfo") or meta.get(CLIENT_INFO_META_KEY)
 
 
 def _is_modern(ctx: Context) -> bool:
