@@ -65,6 +65,45 @@ class TestLocations:
         assert paths("cursor", WINDOWS)[0] == r"C:\Users\me\.cursor\mcp.json"
         assert paths("vscode", WINDOWS)[0] == rf"{roaming}\Code\User\mcp.json"
 
+    def test_of_the_other_clients_everywhere(self) -> None:
+        storage = "User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+        support = "/Users/me/Library/Application Support"
+        roaming = r"C:\Users\me\AppData\Roaming"
+        expected = {
+            "windsurf": ("/home/me/.codeium/windsurf/mcp_config.json", "/Users/me/.codeium/windsurf/mcp_config.json"),
+            "zed": ("/home/me/.config/zed/settings.json", "/Users/me/.config/zed/settings.json"),
+            "cline": (f"/home/me/.config/Code/{storage}", f"{support}/Code/{storage}"),
+            "codex": ("/home/me/.codex/config.toml", "/Users/me/.codex/config.toml"),
+            "gemini-cli": ("/home/me/.gemini/settings.json", "/Users/me/.gemini/settings.json"),
+            "opencode": ("/home/me/.config/opencode/opencode.json", "/Users/me/.config/opencode/opencode.json"),
+            "lm-studio": ("/home/me/.lmstudio/mcp.json", "/Users/me/.lmstudio/mcp.json"),
+        }
+        assert {client: (paths(client, LINUX)[0], paths(client, MACOS)[0]) for client in expected} == expected
+        assert {client: paths(client, WINDOWS)[0] for client in expected} == {
+            "windsurf": r"C:\Users\me\.codeium\windsurf\mcp_config.json",
+            "zed": rf"{roaming}\Zed\settings.json",
+            "cline": rf"{roaming}\Code\{storage}".replace("/", "\\"),
+            "codex": r"C:\Users\me\.codex\config.toml",
+            "gemini-cli": r"C:\Users\me\.gemini\settings.json",
+            "opencode": r"C:\Users\me\.config\opencode\opencode.json",
+            "lm-studio": r"C:\Users\me\.lmstudio\mcp.json",
+        }
+        assert paths("codex", LINUX)[1:] == ["/work/app/.codex/config.toml"]
+        assert paths("opencode", LINUX)[2:] == ["/work/app/opencode.json", "/work/app/opencode.jsonc"]
+
+    def test_the_other_variables_that_move_files_are_followed(self) -> None:
+        machine = Machine("linux", {"CODEX_HOME": "/x", "CLINE_MCP_SETTINGS_PATH": "/y/c.json"}, LINUX.home, LINUX.cwd)
+        assert paths("codex", machine)[0] == "/x/config.toml"
+        assert paths("cline", machine)[0] == "/y/c.json"
+
+    def test_of_two_names_a_client_has_the_one_that_is_there(self, tmp_path: Path) -> None:
+        machine = Machine("linux", {}, tmp_path, tmp_path / "work")
+        folder = tmp_path / ".config/opencode"
+        folder.mkdir(parents=True)
+        assert installed_location(CLIENTS["opencode"], machine) == folder / "opencode.json"
+        (folder / "opencode.jsonc").touch()
+        assert installed_location(CLIENTS["opencode"], machine) == folder / "opencode.jsonc"
+
     def test_windows_without_its_variables_falls_back_to_the_home_directory(self) -> None:
         bare = Machine("win32", {}, WINDOWS.home, WINDOWS.cwd)
         assert paths("vscode", bare)[0] == r"C:\Users\me\AppData\Roaming\Code\User\mcp.json"

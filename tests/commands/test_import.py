@@ -16,6 +16,8 @@ from mcp_workbench.commands import import_
 from mcp_workbench.config.loading import load_config
 from mcp_workbench.config.models import StdioServer
 from mcp_workbench.errors import ConfigError, WorkbenchError
+from terminal import terminal
+from wire import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the homes of these tests are laid out as on Linux")
 
@@ -531,6 +533,32 @@ def test_markup_in_names_is_shown_as_it_is(home: Home, capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     assert "[red]x[/red] -> claude-desktop/[red]x[/red]" in shown
     assert "[/bold]" in shown
+
+
+@pytest.mark.anyio
+async def test_in_a_terminal_a_person_is_asked_for_a_projects_file_and_for_what_only_they_know(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    inputs = [{"type": "promptString", "id": "search-key", "description": "Key", "password": True}]
+    args = ["--token", "hunter22-x"]
+    server = {"command": "x", "args": args, "env": {"KEY": "${input:search-key}"}}
+    home.write("app/.vscode/mcp.json", {"inputs": inputs, "servers": {"search": server}})
+    home.servers("app/.mcp.json", strange={"command": "strange"})
+    env = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": "", "XDG_DATA_HOME": "", "CLAUDE_CONFIG_DIR": ""}
+    async with terminal("import", cwd=home.project, columns=200, env=env) as shown:
+        await shown.shows("strange")
+        await shown.shows("[y/N] ")
+        shown.type("n")
+        await shown.shows("search  x --token ***")
+        await eventually(lambda: shown.text.count("[y/N] ") == 2)
+        shown.type("yes")
+        await shown.shows("SEARCH_KEY is what the client asked you for (Key).")
+        await shown.shows("its value (hidden; empty to leave it unset): ")
+        shown.type("typed-by-hand")
+        assert await shown.status() == 0
+    assert "typed-by-hand" not in shown.text
+    assert "hunter22-x" not in shown.text
+    assert list(home.toolboxes()["app"]["mcpServers"]) == ["search"]
+    assert home.secrets == {"SEARCH_TOKEN": "hunter22-x", "SEARCH_KEY": "typed-by-hand"}
 
 
 def test_the_whole_command_as_a_person_runs_it(tmp_path: Path) -> None:

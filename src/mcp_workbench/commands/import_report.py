@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from mcp_workbench.clients.reading import ClientFile, FoundServer
+from mcp_workbench.clients.secret_parts import secret_parts
 from mcp_workbench.clients.takeover import Outcome, Variable
 from mcp_workbench.clients.variables import ALWAYS_SET
 from mcp_workbench.commands.loading import counted
@@ -98,7 +99,13 @@ def launched(entry: Json) -> str:
         return conceal_url(str(url))
     command, args = entry.get("command"), entry.get("args")
     words = [*(command if isinstance(command, list) else [command]), *(args if isinstance(args, list) else [])]
-    return " ".join(conceal_arguments([str(word) for word in words if word is not None]))
+    return " ".join(map(_without_secrets, conceal_arguments([str(word) for word in words if word is not None])))
+
+
+def _without_secrets(word: str) -> str:
+    for part in reversed(secret_parts(word)):
+        word = f"{word[: part.start]}***{word[part.end :]}"
+    return word
 
 
 def _answer(question: str) -> str:

@@ -46,6 +46,7 @@ def first_config() -> dict[str, Json]:
     """Return a config that works on this machine and explains itself."""
     return {
         "_comment": "Keys that start with an underscore are comments. A toolbox groups servers that are used together.",
+        "unsetVariables": "skip",
         "toolboxes": {
             "example": {
                 "description": "Try the workbench out: a small server that needs nothing installed",
