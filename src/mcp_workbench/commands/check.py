@@ -52,7 +52,7 @@ def _checked(args: argparse.Namespace, loaded: LoadedConfig) -> int:
             return _checked(args, loaded)
     else:
         console().print("[dim]With --connect, every server is started to see whether it works.[/]")
-    return 1 if checkup.failed or loaded.unset else 0
+    return 0 if checkup.is_fine else 1
 
 
 def _rejection(error: ConfigError) -> dict[str, Any]:

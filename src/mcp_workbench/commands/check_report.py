@@ -74,7 +74,7 @@ def as_json(checkup: Checkup) -> dict[str, Any]:
     return {
         "config": str(loaded.path),
         "files": list(map(str, loaded.files)),
-        "ok": not checkup.failed and not loaded.unset,
+        "ok": checkup.is_fine,
         "problems": list(loaded.unset),
         "notes": [note for note in loaded.notes if note not in loaded.unset],
         "servers": [_server_as_json(server) for server in (*checkup.servers, *checkup.disabled)],
@@ -114,12 +114,12 @@ def _show_trouble(out: Console, server: ServerCheck) -> None:
     lines: list[str] = []
     if server.diagnosis:
         lines = [line(server.diagnosis.cause), f"[bold]Next:[/] {line(server.diagnosis.next_step)}"]
-    elif server.warning:
-        lines = [line(server.warning)]
+    else:
+        lines = [line(sentence) for sentence in server.warnings.sentences(server.toolbox, server.name)]
     if lines:
         out.print()
         names = joined_names(out, [line(server.toolbox), line(server.name)])
-        write_folded(out, f"[{'red' if server.diagnosis else 'yellow'}]{names}[/]")
+        write_folded(out, f"[{'red' if server.diagnosis or server.warnings.misses else 'yellow'}]{names}[/]")
     for each in lines:
         write_folded(out, each, indent=2)
 
@@ -127,9 +127,10 @@ def _show_trouble(out: Console, server: ServerCheck) -> None:
 def _show_costs(out: Console, checkup: Checkup, costs: ContextCosts) -> None:
     tools = sum(len(server.offered) for server in checkup.servers)
     failed = len(checkup.failed)
+    own = 3 if checkup.loaded.config.tool_search else 2
     cells = [
         _cost(f"directly: {counted(tools, 'tool')}, always", costs.directly),
-        _cost("workbench: 2 tools and its instructions, always", costs.workbench),
+        _cost(f"workbench: {own} tools and its instructions, always", costs.workbench),
         *(_cost(f"workbench: opening {toolbox} adds", cost) for toolbox, cost in costs.opening.items()),
     ]
     out.print()
@@ -173,8 +174,8 @@ def _server_as_json(server: ServerCheck) -> dict[str, Any]:
     if server.admitted is not None and server.time_to_ready is not None:
         report["secondsToReady"] = round(server.time_to_ready, 3)
         report |= {"tools": server.admitted.names, "toolsOffered": len(server.offered), **_cost_as_json(server.cost)}
-    if server.warning:
-        report["warning"] = server.warning
+    if sentences := server.warnings.sentences(server.toolbox, server.name):
+        report |= {"warning": "; ".join(sentences), **server.warnings.as_json()}
     if server.diagnosis:
         report |= {"cause": server.diagnosis.cause, "nextStep": server.diagnosis.next_step}
     return report

@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import anyio
 
 from mcp_workbench.commands.context_cost import Cost, cost_of_tools, cost_of_workbench
 from mcp_workbench.commands.diagnosis import Diagnosis, diagnose
+from mcp_workbench.commands.tool_warnings import ToolWarnings, tool_warnings
 from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.config.models import RemoteServer, ServerConfig
 from mcp_workbench.downstream.caller import Caller
@@ -16,11 +17,11 @@ from mcp_workbench.downstream.connection import Connection
 from mcp_workbench.downstream.tool_list import ToolList
 from mcp_workbench.errors import ConnectFailed, LoginRequired
 from mcp_workbench.redaction import Redactor
-from mcp_workbench.suggestions import closest
 from mcp_workbench.toolboxes.client_caps import DEFAULT_LIMIT, clients_that_show_less
 from mcp_workbench.toolboxes.listing import Form, contents_of, write_listing
 from mcp_workbench.toolboxes.manager import ClientManager
 from mcp_workbench.toolboxes.opening import OpenedToolbox
+from mcp_workbench.toolboxes.poisoning import distinctive
 
 
 class State(Enum):
@@ -48,7 +49,7 @@ class ServerCheck:
     """How it is reached; of a remote server, how it was."""
     failure: ConnectFailed | None = None
     diagnosis: Diagnosis | None = None
-    warning: str | None = None
+    warnings: ToolWarnings = field(default_factory=ToolWarnings)
 
     @property
     def offered(self) -> ToolList:
@@ -108,6 +109,7 @@ class Checkup:
             for server in self.servers:
                 connecting.start_soon(self._connect, server, manager.connections(server.toolbox)[server.name])
         opened = {server.toolbox: self._opened(server.toolbox) for server in self.having(State.READY)}
+        self._look_at_tools(manager)
         self.costs = ContextCosts(
             directly=sum((cost_of_tools(server.offered.raw) for server in self.servers), Cost(0)),
             workbench=await cost_of_workbench(self.loaded),
@@ -116,6 +118,20 @@ class Checkup:
             },
             whole={name: self._cost(box, sys.maxsize) for name, box in opened.items()},
         )
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether every variable is set, every server works, and every filter admits or leaves out something."""
+        misses = any(server.warnings.misses for server in self.servers)
+        return not self.failed and not misses and not self.loaded.unset
+
+    def _look_at_tools(self, manager: ClientManager) -> None:
+        """Say what is odd about tools; only now, since some of it is about other servers' tools."""
+        everything = distinctive({name for server in self.servers for name in server.offered.names})
+        for server in self.having(State.READY):
+            entry = self.loaded.config.toolboxes[server.toolbox].servers[server.name]
+            verdict = manager.verdict(server.toolbox, server.name)
+            server.warnings = tool_warnings(entry, server.offered, verdict, everything)
 
     async def _connect(self, server: ServerCheck, connection: Connection) -> None:
         entry = self.loaded.config.toolboxes[server.toolbox].servers[server.name]
@@ -129,7 +145,6 @@ class Checkup:
         else:
             server.transport = connection.transport or server.transport
             server.time_to_ready = connection.time_to_ready
-            server.warning = _doubt(entry, server.offered)
             server.state = State.READY
 
     def _diagnosis(self, failure: ConnectFailed, entry: ServerConfig) -> Diagnosis:
@@ -152,13 +167,3 @@ class Checkup:
 
 def _transport(entry: ServerConfig) -> str:
     return entry.kind or "http" if isinstance(entry, RemoteServer) else "stdio"
-
-
-def _doubt(entry: ServerConfig, offered: ToolList) -> str | None:
-    """Return what is odd about a server that is ready, if anything is."""
-    if not len(offered):
-        return "it offers no tools, so nothing can be done with it through the workbench"
-    unknown = entry.filters.misses(offered.names)
-    if not unknown:
-        return None
-    return f"toolFilters names '{unknown[0]}', which it does not have{closest(unknown[0], offered.names, 'tool')}"

@@ -37,6 +37,7 @@ from mcp_workbench.toolboxes.activity import Activity, RecordedActivity
 from mcp_workbench.toolboxes.admissions import Admissions
 from mcp_workbench.toolboxes.offers import Query
 from mcp_workbench.toolboxes.opening import OpenedToolbox, Opening
+from mcp_workbench.toolboxes.sightings import Verdict
 
 if TYPE_CHECKING:
     from mcp_workbench.toolboxes.finding import Finder, Findings
@@ -199,6 +200,10 @@ class ClientManager:
             raise self._failed(reference, str(error)) from None
         finally:
             self._calls -= 1
+
+    def verdict(self, toolbox: str, server: str) -> Verdict:
+        """What of the tools that a server listed last nobody has accepted."""
+        return self._admissions.of(toolbox, server).verdict
 
     async def find(self, query: Query) -> "Findings":
         """The tools that fit a query best, of all toolboxes or of one, open or not; nothing is started.
