@@ -104,6 +104,15 @@ def test_arguments_that_only_look_like_a_wrapped_call_are_the_tools_own(argument
     assert parse_use_tool({"tool": TOOL, "arguments": arguments}) == (READ, arguments)
 
 
+@pytest.mark.parametrize("levels", [201, 900, 960, 100_000])
+def test_text_that_holds_an_object_nested_too_deep_is_refused_with_a_sentence(levels: int) -> None:
+    text = f'{{"a":{"[" * levels}{"]" * levels}}}'
+    with pytest.raises(
+        InvalidParameters, match="arguments must (not be nested more than 200 levels deep|be an object)"
+    ):
+        parse_use_tool({"tool": {"toolbox": "dev", "server": "one", "tool": "echo"}, "arguments": text})
+
+
 def test_the_schema_says_that_a_tool_may_have_any_arguments() -> None:
     assert USE_TOOL_SCHEMA["properties"]["arguments"]["additionalProperties"] is True
 

@@ -84,7 +84,7 @@ def decode(line: bytes) -> JSONObject:
     message = cast(JSONObject, value)
     if not ("method" in message or "result" in message or "error" in message or {"jsonrpc", "id"} <= message.keys()):
         raise Unreadable("it is not a JSON-RPC message", code=INVALID_REQUEST)
-    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and _is_too_deep(message):
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and is_too_deep(message):
         raise _too_deep(Addresses.of(message))
     return message
 
@@ -123,7 +123,7 @@ def _too_deep(addresses: Addresses) -> Unreadable:
     return Unreadable(f"it is nested more than {MAX_DEPTH} levels deep", addresses, code=INVALID_REQUEST)
 
 
-def _is_too_deep(message: JSONObject) -> bool:
+def is_too_deep(message: JSONObject) -> bool:
     """Whether containers stand in one another deeper than allowed; level by level, without recursion."""
     level: list[JSONObject | list[Any]] = [message]
     for _ in range(MAX_DEPTH):

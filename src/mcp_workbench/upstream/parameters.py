@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from mcp_workbench.errors import InvalidParameters, InvalidToolIdentifier
+from mcp_workbench.jsonrpc import codec
 from mcp_workbench.jsonrpc.codec import JSONObject
 from mcp_workbench.toolboxes.manager import ToolReference
 from mcp_workbench.toolboxes.offers import MOST, USUAL, Query
@@ -191,7 +192,10 @@ def _object(value: object, name: str) -> JSONObject:
     decoded = _decoded(value)
     if not isinstance(decoded, dict):
         raise InvalidParameters(f"{name} must be an object")
-    return cast(JSONObject, decoded)
+    given = cast(JSONObject, decoded)
+    if isinstance(value, str) and codec.is_too_deep(given):  # what was no text was looked at with its message
+        raise InvalidParameters(f"{name} must not be nested more than {codec.MAX_DEPTH} levels deep")
+    return given
 
 
 def _decoded(value: object) -> object:
