@@ -18,6 +18,7 @@ from benchmarks.figures import Figure, figures_as_json, figures_as_table
 from benchmarks.growth import growth_table
 from benchmarks.leaks import leak_table
 from benchmarks.peers import LEFT_OUT, install_peers
+from benchmarks.remote import remote_figures
 from benchmarks.search import search_table
 from benchmarks.standard import FULL, SHORT, Standard
 
@@ -36,6 +37,8 @@ def main() -> None:
             show(search_table())
         elif args.growth:
             show(growth_table(Path(directory), short=args.short))
+        elif args.remote:
+            show_remote(Path(directory), args)
         elif args.leaks:
             show(leak_table(Path(directory), short=args.short))
         else:
@@ -50,6 +53,13 @@ def show_standard(directory: Path, args: argparse.Namespace) -> None:
         tell(LEFT_OUT)
 
 
+def show_remote(directory: Path, args: argparse.Namespace) -> None:
+    peers = install_peers(directory) if args.peers else []
+    rounds, calls = (2, 10) if args.short else (9, 100)
+    figures = list(told(remote_figures(directory, rounds=rounds, calls=calls, peers=peers)))
+    show(figures_as_json(figures) if args.json else figures_as_table(figures))
+
+
 def parser() -> argparse.ArgumentParser:
     described = argparse.ArgumentParser(description="Measure the workbench beside its references.")
     described.add_argument("--short", action="store_true", help="only prove that the benchmark runs")
@@ -61,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     )
     described.add_argument("--search", action="store_true", help="how well and how fast find_tools finds")
     described.add_argument("--growth", action="store_true", help="cost against servers, tools and result sizes")
+    described.add_argument("--remote", action="store_true", help="calls to servers over HTTP, and opening twenty")
     described.add_argument("--leaks", action="store_true", help="memory after some and after many calls of every kind")
     described.add_argument(
         "--context",
