@@ -63,9 +63,8 @@ class Server:
         return Size.of(shown_directly(self.tools)) + Size.of(self.instructions)
 
     def listed(self, form: Form) -> Size:
-        said = {"server": self.instructions} if self.instructions else {}
-        contents = Contents("dev", "For tests", {"server": ServerTools("dev", "server", self.tools)}, 1, said)
-        return Size.of(write_listing(contents, form, sys.maxsize).text)
+        """Its part of a listing; what stands around the servers' parts is there once, whatever their number."""
+        return Size.of(ServerTools("dev", "server", self.tools).text(form)) + Size.of(self.instructions)
 
 
 def context_tables(configs: Sequence[Path], directory: Path) -> str:
