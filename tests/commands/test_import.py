@@ -124,6 +124,8 @@ class TestWhatIsFound:
         assert not home.config.exists()
         run("--from", str(shared), "--from", ".vscode/mcp.json")
         assert list(home.toolboxes()["app"]["mcpServers"]) == ["shared", "here"]
+        imports = json.loads((home.root / ".local/share/mcp-workbench/imports.json").read_text())["imports"]
+        assert [each["file"] for each in imports] == [str(shared), str(home.project / ".vscode/mcp.json")]
 
     def test_a_projects_server_is_started_in_its_project(self, home: Home) -> None:
         home.servers("app/.mcp.json", a={"command": "./run.sh"}, b={"command": "x", "cwd": "sub"})

@@ -307,6 +307,14 @@ class TestVariables:
         run("claude-desktop")
         assert file.read_text() == text
 
+    def test_a_file_that_others_can_read_is_named_when_values_go_into_it(
+        self, home: Home, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        file = home.client(DESKTOP, "{}")
+        file.chmod(0o644)
+        run("claude-desktop", "--pass-env")
+        assert f"Other users can read {file}, and it holds values now: chmod 600 {file}" in capsys.readouterr().out
+
     def test_a_client_that_passes_them_needs_no_advice(self, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
         home.client(".cursor/mcp.json", "{}")
         run("cursor")

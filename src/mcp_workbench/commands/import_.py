@@ -110,7 +110,9 @@ def _toolbox_name(text: str) -> str:
 def _files(args: argparse.Namespace, machine: Machine) -> list[ClientFile]:
     client = CLIENTS[args.client] if args.client else None
     if args.source:
-        return [named_file(Path(source).expanduser(), client, machine) for source in args.source]
+        # Absolute, since what is remembered of an import must mean the same from everywhere.
+        paths = [Path(os.path.abspath(os.path.expanduser(source))) for source in args.source]
+        return [named_file(path, client, machine) for path in paths]
     return client_files([client] if client else CLIENTS.values(), machine)
 
 
