@@ -107,9 +107,7 @@ def test_arguments_that_only_look_like_a_wrapped_call_are_the_tools_own(argument
 @pytest.mark.parametrize("levels", [201, 900, 960, 100_000])
 def test_text_that_holds_an_object_nested_too_deep_is_refused_with_a_sentence(levels: int) -> None:
     text = f'{{"a":{"[" * levels}{"]" * levels}}}'
-    with pytest.raises(
-        InvalidParameters, match="arguments must (not be nested more than 200 levels deep|be an object)"
-    ):
+    with pytest.raises(InvalidParameters, match=r"arguments must (not be nested more than 200 levels|be an object)"):
         parse_use_tool({"tool": {"toolbox": "dev", "server": "one", "tool": "echo"}, "arguments": text})
 
 
