@@ -3,6 +3,8 @@
 import json
 import logging
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -99,6 +101,40 @@ def test_only_what_was_shown_is_accepted(tmp_path: Path) -> None:
     after = records.change(SERVER, lambda found: (found or Record()).having_accepted(shown))
     assert list(after.waiting) == ["a"]
     assert workbench(tmp_path).judge(ToolList([tool("a", "2"), tool("b", "2")])) == Verdict(changed=("a",))
+
+
+ACCEPTING = """
+import sys
+from pathlib import Path
+from mcp_workbench.toolboxes.trust import Record
+from mcp_workbench.toolboxes.trust_records import TrustRecords
+directory, identity, name = sys.argv[1:]
+records = TrustRecords(Path(directory))
+shown = {name: records.read(identity).waiting[name]}
+print("ready", flush=True)
+sys.stdin.readline()
+records.change(identity, lambda found: (found or Record()).having_accepted(shown))
+"""
+
+
+def test_acceptances_of_several_processes_at_once_lose_nothing(tmp_path: Path) -> None:
+    names = [f"tool{number}" for number in range(6)]
+    workbench(tmp_path).judge(ToolList([tool(name) for name in names]))
+    workbench(tmp_path).judge(ToolList([tool(name, "2") for name in names]))
+    people = [
+        subprocess.Popen(
+            [sys.executable, "-c", ACCEPTING, str(tmp_path), SERVER, name],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for name in names
+    ]  # fmt: skip
+    for person in people:
+        assert person.stdout is not None
+        assert person.stdout.readline() == "ready\n"
+    for person in people:
+        person.communicate("go\n", timeout=60)
+        assert person.returncode == 0
+    assert workbench(tmp_path).judge(ToolList([tool(name, "2") for name in names])) == Verdict()
 
 
 def test_a_server_that_has_listed_nothing_yet_was_not_seen(tmp_path: Path) -> None:

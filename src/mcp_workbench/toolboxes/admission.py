@@ -79,7 +79,9 @@ class Admission:
             self.listed = tools
             self._warn_of_misses(tools)
             self._on_listed(tools)
-        self._verdict = self._sightings.judge(tools)
+            self._verdict = self._sightings.judge(tools)
+        elif self.policy.on_change == "block":  # what is hidden may have been accepted since
+            self._verdict = self._sightings.judge(tools)
         return self._filtered(tools, self._verdict)
 
     def as_far_as_known(self, remembered: Callable[[], ToolList | None]) -> ToolList | None:
@@ -92,6 +94,8 @@ class Admission:
 
     def notes(self) -> list[str]:
         """What a model should know before it uses the tools that were admitted last: a sentence, or none."""
+        if self.listed is not None:
+            self._verdict = self._sightings.judge(self.listed)
         changed, new = (self._within_filters(names) for names in (self._verdict.changed, self._verdict.new))
         if self.policy.on_change == "allow" or not (changed or new):
             return []

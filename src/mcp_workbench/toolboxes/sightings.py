@@ -51,6 +51,7 @@ class Sightings:
         self._first: Record | None = None
         self._seen: tuple[ToolList, Pins] | None = None
         self._asked: Record | None = None
+        self._judged: tuple[Record, Pins, Verdict] | None = None
         self._placed = False
 
     @cached_property
@@ -66,8 +67,11 @@ class Sightings:
         record = self._records.read(self.identity) or self._first
         if record is None:
             record = self._first = self._begin(seen)
-        self._note(record, seen)
-        return _verdict(record, seen)
+        judged = self._judged
+        if judged is None or judged[0] is not record or judged[1] is not seen:
+            self._note(record, seen)
+            self._judged = judged = record, seen, _verdict(record, seen)
+        return judged[2]
 
     def look_up(self, tools: ToolList) -> Verdict:
         """What differs of tools that were listed some time ago; nothing counts as seen."""

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -134,6 +135,7 @@ class TrustRecords:
                 os.link(path, aside)  # not renamed: without a record the server would look as if it was never seen
 
 
+@lru_cache(maxsize=1024)
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:40]
 
