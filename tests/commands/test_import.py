@@ -279,7 +279,8 @@ class TestSecrets:
         self, home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv("SHELL_KEY", "from-the-shell")
-        home.servers(DESKTOP, a={"command": "x", "env": {"K": "${SHELL_KEY}", "H": "${HOME}"}})
+        monkeypatch.setenv("PWD", str(home.project))
+        home.servers(DESKTOP, a={"command": "x", "args": ["${PWD}"], "env": {"K": "${SHELL_KEY}", "H": "${HOME}"}})
         run()
         assert home.secrets == {"SHELL_KEY": "from-the-shell"}
         assert "from your shell, for clients that do not have it: SHELL_KEY" in capsys.readouterr().out

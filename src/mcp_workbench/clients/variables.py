@@ -18,8 +18,10 @@ _ANY_CASE = frozenset({"claude-code", "codex", "gemini-cli"})
 """Clients whose `${name}` is a variable in small letters too."""
 
 
-ALWAYS_SET = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "APPDATA", "TEMP", "USERPROFILE"})
-"""Variables that everything that is started has, whoever starts it."""
+ALWAYS_SET = frozenset(
+    "HOME LOGNAME USER SHELL PATH PWD TERM LANG TMPDIR TMP TEMP APPDATA LOCALAPPDATA USERPROFILE SYSTEMROOT".split()  # noqa: SIM905
+)
+"""Variables that belong to wherever something is started: nobody has to set them, and a copy would soon be wrong."""
 
 
 @dataclass(frozen=True)
