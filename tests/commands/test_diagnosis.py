@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from mcp_workbench.commands.diagnosis import diagnose
+from mcp_workbench.commands.remedies import not_on_path
 from mcp_workbench.config.models import StdioServer
+from mcp_workbench.downstream.transports.environment import missing_variable_hint
 
 EXITED = "exited with status 1 before it was ready; the last lines of its stderr:\n"
 
@@ -196,3 +198,60 @@ class TestNextStep:
     def test_anything_else_is_best_seen_by_hand(self) -> None:
         advice = step("boom", entry("serve", "--name", "my notes"))
         assert advice == "run it yourself and see: serve --name 'my notes'"
+
+
+class TestRemediesThatFit:
+    def test_a_host_that_is_no_registry_has_nothing_to_do_with_downloads(self) -> None:
+        said = step(
+            "Error: getaddrinfo ENOTFOUND mcp.stripe.com", entry("npx", "-y", "mcp-remote", "https://mcp.stripe.com")
+        )
+        assert said.startswith("it cannot reach mcp.stripe.com: check that name, the network")
+        slow = (
+            "no answer to initialize within 30 s; the last lines of its stderr:\ngetaddrinfo ENOTFOUND mcp.stripe.com"
+        )
+        assert diagnose(slow, entry("npx", "x")).next_step.startswith("it cannot reach mcp.stripe.com")
+        npm = step("npm error getaddrinfo ENOTFOUND registry.npmjs.org", entry("npx", "x"))
+        assert npm.startswith("its package cannot be downloaded")
+
+    def test_a_whole_command_line_as_command_is_split(self) -> None:
+        said = diagnose("command not found: 'npx -y pkg' (install it, …)", entry("npx -y pkg", "--debug")).next_step
+        assert said == 'split it: "command": "npx", "args": ["-y", "pkg", "--debug"]'
+
+    def test_a_directory_that_may_not_be_entered_is_not_to_be_made_a_program(self) -> None:
+        said = diagnose("working directory cannot be entered: '/root/x'", entry("node", cwd="/root/x")).next_step
+        assert said == "allow yourself to enter /root/x, or give another directory as cwd"
+
+    def test_a_directory_as_command_is_not_to_be_made_a_program(self, tmp_path: Path) -> None:
+        said = diagnose(f"not allowed to run '{tmp_path}' (is it an executable file?)", entry(str(tmp_path))).next_step
+        assert said == f"correct command: {tmp_path} is a directory"
+
+    def test_an_argument_that_can_be_no_path_ends_no_report(self) -> None:
+        assert diagnose(EXITED + "x", entry("node", "./" + "x" * 5000)).next_step.startswith("run it yourself")
+
+    def test_directories_of_the_path_that_may_not_be_read_end_no_report(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def forbidden(folder: str) -> list[str]:
+            raise PermissionError(13, "Permission denied", folder)
+
+        monkeypatch.setattr("os.listdir", forbidden)
+        assert "install Node.js" in diagnose("command not found: 'npx'", entry("npx", env={"PATH": "/x"})).next_step
+
+    def test_a_variable_that_was_not_passed_is_named_once(self) -> None:
+        reason = f"{EXITED}Error: GITHUB_TOKEN is required\n" + (
+            missing_variable_hint("GITHUB_TOKEN is required", {}, {"GITHUB_TOKEN": "x"}) or ""
+        )
+        found = diagnose(reason, entry())
+        assert found.cause.endswith("Error: GITHUB_TOKEN is required")
+        assert found.next_step == (
+            'give it the variable with "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}"}: it is set in your shell, but a '
+            "server gets only what its entry names"
+        )
+
+    def test_a_command_is_looked_for_without_starting_it(self, tmp_path: Path) -> None:
+        assert not_on_path(entry("sh")) is None
+        assert (not_on_path(entry("npx -y pkg")) or "").startswith("command not found: 'npx -y pkg'; split it:")
+        assert (not_on_path(entry("no-such-thing-xyz")) or "").startswith(
+            "command not found: 'no-such-thing-xyz'; install"
+        )
+        (tmp_path / "run").write_text("")
+        assert not_on_path(entry("./run", cwd=str(tmp_path))) is None
+        assert not_on_path(entry("./walk", cwd=str(tmp_path))) is not None

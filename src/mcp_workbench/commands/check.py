@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from mcp_workbench.commands.check_report import as_json, progress, show_result, show_verdict
+from mcp_workbench.commands.check_report import as_json, progress, show_doubts, show_result, show_verdict
 from mcp_workbench.commands.checkup import Checkup
 from mcp_workbench.commands.loading import load, show_notes
 from mcp_workbench.commands.login_offer import has_logged_in
@@ -44,6 +44,8 @@ def _checked(args: argparse.Namespace, loaded: LoadedConfig) -> int:
     if args.connect:
         with progress(checkup):
             with_manager(loaded, checkup.connect)
+    else:
+        checkup.look()
     if args.json:
         write_json(as_json(checkup))
     elif args.connect:
@@ -51,6 +53,7 @@ def _checked(args: argparse.Namespace, loaded: LoadedConfig) -> int:
         if has_logged_in(loaded, [server.failure for server in checkup.servers if server.failure]):
             return _checked(args, loaded)
     else:
+        show_doubts(checkup, console(soft_wrap=False))
         console().print("[dim]With --connect, every server is started to see whether it works.[/]")
     return 0 if checkup.is_fine else 1
 

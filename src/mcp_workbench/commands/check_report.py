@@ -68,6 +68,12 @@ def show_result(checkup: Checkup, out: Console) -> None:
         _show_costs(out, checkup, checkup.costs)
 
 
+def show_doubts(checkup: Checkup, out: Console) -> None:
+    """Show what is odd about servers that were not started."""
+    for server in checkup.servers:
+        _show_trouble(out, server)
+
+
 def as_json(checkup: Checkup) -> dict[str, Any]:
     """Return the report for another program to read."""
     loaded = checkup.loaded

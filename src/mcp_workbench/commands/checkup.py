@@ -9,6 +9,7 @@ import anyio
 
 from mcp_workbench.commands.context_cost import Cost, cost_of_tools, cost_of_workbench
 from mcp_workbench.commands.diagnosis import Diagnosis, diagnose
+from mcp_workbench.commands.remedies import not_on_path
 from mcp_workbench.commands.tool_warnings import ToolWarnings, tool_warnings
 from mcp_workbench.config.loading import LoadedConfig
 from mcp_workbench.config.models import RemoteServer, ServerConfig
@@ -102,6 +103,13 @@ class Checkup:
     def failed(self) -> list[ServerCheck]:
         """Return the servers that cannot be used as things are."""
         return [*self.having(State.FAILED), *self.having(State.LOGIN_NEEDED)]
+
+    def look(self) -> None:
+        """See what can be seen without starting anything: whether there are such programs."""
+        redact = Redactor(self.loaded.secrets)
+        for server in self.servers:
+            doubt = not_on_path(self.loaded.config.toolboxes[server.toolbox].servers[server.name])
+            server.warning = doubt and redact(doubt)
 
     async def connect(self, manager: ClientManager) -> None:
         """Start all servers at once and wait until each is ready or has failed."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mcp_workbench.commands.remedies import NO_PACKAGE, next_step
 from mcp_workbench.config.models import ServerConfig
+from mcp_workbench.downstream.transports.environment import NOT_PASSED
 
 _LONGEST = 300
 # What runtimes and installers put around the one line that says what is wrong.
@@ -31,11 +32,16 @@ def diagnose(reason: str, server: ServerConfig) -> Diagnosis:
 
 
 def _cause(reason: str) -> str:
-    first, _, stderr = reason.partition("\n")
+    first, _, stderr = _without_hint(reason).partition("\n")
     first = re.sub(r" \((install it, or give its full path;.*|check the path\))", "", first)
     first = first.removesuffix("; the last lines of its stderr:")
     said = f"{first}: {telling}" if (telling := _telling_line(stderr)) else first
     return said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
+
+
+def _without_hint(reason: str) -> str:
+    """The reason without what the next step says too."""
+    return "\n".join(line for line in reason.split("\n") if not NOT_PASSED.match(line))
 
 
 def _telling_line(stderr: str) -> str:

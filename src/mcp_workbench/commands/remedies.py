@@ -1,16 +1,18 @@
 """The next step after a failed connection: the first of the remedies below that fits the reason and the entry."""
 
+import json
 import os
 import re
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
 from mcp_workbench.commands.remote_remedies import remote_step
 from mcp_workbench.config.models import ServerConfig, StdioServer
-from mcp_workbench.downstream.transports.environment import server_environment
+from mcp_workbench.downstream.transports.environment import NOT_PASSED, server_environment
 
 NO_PACKAGE = re.compile(
     r"\bE404\b|404 Not Found|not found in the package registry|no versions of|Could not find a version", re.IGNORECASE
@@ -19,6 +21,9 @@ _NO_NETWORK = re.compile(
     r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED .*:443|dns error|error sending request|Failed to fetch|network is unreachable",
     re.IGNORECASE,
 )
+_UNKNOWN_HOST = re.compile(r"(?:ENOTFOUND|EAI_AGAIN) ([\w-]+(?:\.[\w-]+)+)")
+_REGISTRY = re.compile(r"npmjs|pypi|pythonhosted|docker|ghcr|github|yarnpkg|jsr\.io|deno\.land|nodejs\.org")
+_INSTALLER = re.compile(r"npm err|Failed to fetch|error sending request|pip\b|docker:", re.IGNORECASE)
 _NO_EXECUTABLE = re.compile(
     r"could not determine executable|An executable named|not provide any executables", re.IGNORECASE
 )
@@ -69,20 +74,38 @@ def _find_command(reason: str, server: StdioServer) -> str | None:
     return f"{_HOMES.get(name, f'install {name}')}, or give its full path as command{on_path}"
 
 
+def not_on_path(server: ServerConfig) -> str | None:
+    """What is wrong with a server's command, as far as one sees without starting it, and what to do."""
+    if not isinstance(server, StdioServer):
+        return None
+    path = server_environment(server, os.environ).get("PATH", "")
+    place = os.path.join(server.cwd or "", server.command) if os.path.dirname(server.command) else server.command
+    if shutil.which(place, path=path) or os.path.exists(place):
+        return None
+    reason = f"command not found: '{server.command}'"
+    return f"{reason}; {_split_command(reason, server) or _find_command(reason, server)}"
+
+
 def _programs(path: str) -> list[str]:
     """Return the names on a PATH, the runners of servers first, since those are what people mean."""
-    folders = [Path(folder) for folder in path.split(os.pathsep) if os.path.isdir(folder)]
-    names = {entry for folder in folders for entry in os.listdir(folder)}
+    names: set[str] = set()
+    for folder in path.split(os.pathsep):
+        with suppress(OSError):  # there is no such directory, or it may not be read
+            names.update(os.listdir(folder or "."))
     return [*(runner for runner in _RUNNERS if runner in names), *sorted(names - set(_RUNNERS))]
 
 
 def _allow_command(reason: str, server: StdioServer) -> str | None:
+    if reason.startswith("not allowed to") and os.path.isdir(server.command):
+        return f"correct command: {server.command} is a directory"
     if reason.startswith("not allowed to"):
         return f"make it a program: chmod +x {shlex.quote(server.command)}"
     return f"correct command: {server.command} is not a program" if reason.startswith("cannot run") else None
 
 
 def _correct_directory(reason: str, server: StdioServer) -> str | None:
+    if reason.startswith("working directory cannot be entered"):
+        return f"allow yourself to enter {server.cwd}, or give another directory as cwd"
     return f"correct cwd: {server.cwd} is not a directory" if reason.startswith("working directory") else None
 
 
@@ -115,7 +138,12 @@ def _name_program(reason: str, server: StdioServer) -> str | None:
 
 
 def _reach_network(reason: str, server: StdioServer) -> str | None:
-    if Path(server.command).name not in _DOWNLOADERS or not _NO_NETWORK.search(reason):
+    if not _NO_NETWORK.search(reason):
+        return None
+    host = unknown[1] if (unknown := _UNKNOWN_HOST.search(reason)) else ""
+    if host and not _REGISTRY.search(host) and not _INSTALLER.search(reason):
+        return f"it cannot reach {host}: check that name, the network, and HTTPS_PROXY if you are behind a proxy"
+    if Path(server.command).name not in _DOWNLOADERS:
         return None
     return "its package cannot be downloaded: check the network, and HTTPS_PROXY if you are behind a proxy"
 
@@ -126,13 +154,24 @@ def _start_docker(reason: str, server: StdioServer) -> str | None:
 
 def _correct_path(reason: str, server: StdioServer) -> str | None:
     start = Path(server.cwd or ".")
-    paths = [arg for arg in server.args if _is_path(arg, reason) and not (start / arg).exists()]
+    paths = [arg for arg in server.args if _is_path(arg, reason) and _is_missing(start / arg)]
     if not paths:
         return None
     if paths[0].startswith("~"):
         return f"write ${{HOME}}{paths[0][1:]} instead of {paths[0]} in args: only a shell knows what ~ is"
     seen_from = "" if Path(paths[0]).is_absolute() else f" (seen from {start.resolve()})"
     return f"correct the path in args: {paths[0]} does not exist{seen_from}"
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether there certainly is nothing; what may not be looked at may well be there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def _is_path(arg: str, reason: str) -> bool:
@@ -151,12 +190,26 @@ def _install_module(reason: str, server: StdioServer) -> str | None:
 
 
 def _give_variable(reason: str, server: StdioServer) -> str | None:
+    not_passed = NOT_PASSED.findall(reason)
     for line in reason.splitlines():
         missing = next((name for name in _VARIABLE.findall(line) if name not in server.env), None)
         if missing and _IS_MISSING.search(line):
-            known = ": it is set in your shell, but a server gets only what its entry names" * (missing in os.environ)
-            return f'give it the variable with "env": {{"{missing}": "${{{missing}}}"}}{known}'
-    return None
+            return _naming(missing, is_set=missing in os.environ or missing in not_passed)
+    return _naming(not_passed[0], is_set=True) if not_passed else None
+
+
+def _naming(variable: str, *, is_set: bool) -> str:
+    known = ": it is set in your shell, but a server gets only what its entry names" if is_set else ""
+    return f'give it the variable with "env": {{"{variable}": "${{{variable}}}"}}{known}'
+
+
+def _split_command(reason: str, server: StdioServer) -> str | None:
+    """Return the entry that a whole command line in `command` should have been."""
+    program, *rest = server.command.split()
+    if not reason.startswith("command not found") or not rest or os.path.dirname(server.command):
+        return None
+    args = json.dumps([*rest, *server.args], ensure_ascii=False)
+    return f'split it: "command": "{program}", "args": {args}'
 
 
 def _package(server: StdioServer) -> str:
@@ -172,14 +225,15 @@ def _command_line(server: StdioServer) -> str:
 
 
 _REMEDIES: Sequence[Remedy] = (
+    _split_command,
     _find_command,
     _allow_command,
     _correct_directory,
+    _reach_network,
     _wait_longer,
     _start_another_way,
     _spell_package,
     _name_program,
-    _reach_network,
     _start_docker,
     _correct_path,
     _install_module,

@@ -333,7 +333,7 @@ class Connection:
         return self._begin_run(caller)
 
     def _failed_because(self, failure: LinkFailed) -> ConnectFailed:
-        reason = self._shared.redact(str(failure))
+        reason = self._shared.redact(self._route.explained(str(failure)))
         if isinstance(failure.cause, LoginNeeded):
             return LoginRequired(self.toolbox, self.server, reason, failure.cause.begin)
         return ConnectFailed(self.toolbox, self.server, reason)

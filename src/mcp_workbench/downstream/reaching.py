@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from mcp_workbench.config.models import RemoteServer, ServerConfig, StdioServer
-from mcp_workbench.downstream.transports.environment import server_environment
+from mcp_workbench.downstream.transports.environment import missing_variable_hint, server_environment
 from mcp_workbench.downstream.transports.process import run_process
 from mcp_workbench.downstream.transports.spawn import Program
 from mcp_workbench.downstream.transports.transport import Transport
@@ -36,6 +36,13 @@ class Route:
     def reached(self) -> AbstractAsyncContextManager[Transport]:
         """A transport to the server; entering it raises `TransportFailed` where there is no way."""
         return self._started(self._entry) if isinstance(self._entry, StdioServer) else self._connected(self._entry)
+
+    def explained(self, reason: str) -> str:
+        """Why there was no way, and what that may have to do with variables that a program does not get."""
+        if not isinstance(self._entry, StdioServer):
+            return reason
+        hint = missing_variable_hint(reason, server_environment(self._entry, os.environ), os.environ)
+        return f"{reason}\n{hint}" if hint else reason
 
     def close(self) -> None:
         """Give up a login that is pending."""

@@ -100,6 +100,8 @@ def _describe(program: Program, error: OSError | ValueError) -> str:
             return f"cannot run '{command}': the interpreter that its first line names was not found"
         return f"command not found: '{command}' ({_where_it_was_sought(program)})"
     if isinstance(error, PermissionError):
+        if program.cwd is not None and not os.access(program.cwd, os.X_OK):
+            return f"working directory cannot be entered: '{program.cwd}'"
         return f"not allowed to run '{command}' (is it an executable file?)"
     if isinstance(error, OSError) and error.errno in _LIMITS:
         return f"cannot run '{command}': {_LIMITS[error.errno]}"
