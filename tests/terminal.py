@@ -179,6 +179,6 @@ async def _read(descriptor: int, shown: Terminal) -> None:
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The test's own environment without what changes how commands look and write."""
-    unwanted = ("WORKBENCH_", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_", "PYTHONUNBUFFERED")
+    unwanted = ("WORKBENCH_", "UV_RUN_", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_", "PYTHONUNBUFFERED")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     return {**inherited, **(extra or {})}

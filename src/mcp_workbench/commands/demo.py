@@ -19,13 +19,20 @@ from rich.text import Text
 
 from mcp_workbench.clients.variables import escaped
 from mcp_workbench.commands.context_cost import Cost, cost_of_server, cost_of_tools
-from mcp_workbench.commands.terminal import console
+from mcp_workbench.commands.own_command import own_command
+from mcp_workbench.commands.terminal import console, line, write_folded
 from mcp_workbench.errors import WorkbenchError
 
 _PATIENCE = 60
-_MANY = 10
-_TOOLBOX = "example"
+_TOOLBOX = "everyday"
 _SERVER = "pocket"
+_TOOLBOXES = {
+    _TOOLBOX: ("Sums, temperatures, dice and the time of day", [_SERVER]),
+    "office": ("Mail, appointments, notes and tasks", ["mail", "calendar", "notes", "tasks"]),
+    "code": ("Repositories, reviews, builds and errors in production", ["git", "reviews", "builds", "errors"]),
+    "web": ("Search the web, read pages, look up places", ["search", "pages", "maps"]),
+}
+_SERVERS = sum(len(servers) for _, servers in _TOOLBOXES.values())
 _DEMO_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("convert_temperature", {"degrees": 451, "unit": "fahrenheit", "to": "celsius"}),
     ("count_down", {"start": 3, "seconds_per_step": 0.2}),
@@ -58,13 +65,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _config() -> dict[str, Any]:
-    entry = {"command": escaped(sys.executable), "args": ["-m", "mcp_workbench.example_server"]}
+    command = {"command": escaped(sys.executable), "args": ["-m", "mcp_workbench.example_server"]}
+    entry = {**command, "inheritEnv": ["PYTHONPATH"]}
     return {
         "toolboxes": {
-            _TOOLBOX: {
-                "description": "Sums, temperatures, dice and the time of day",
-                "mcpServers": {_SERVER: {**entry, "inheritEnv": ["PYTHONPATH"]}},
-            }
+            name: {"description": description, "mcpServers": dict.fromkeys(servers, entry)}
+            for name, (description, servers) in _TOOLBOXES.items()
         }
     }
 
@@ -78,8 +84,10 @@ class _Demo:
 
     async def show(self, config: Path) -> None:
         command = ["-m", "mcp_workbench", "--config", str(config), "--log-level", "warning"]
-        program = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+        kept = {name: str(config.parent) for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")}
+        program = StdioServerParameters(command=sys.executable, args=command, env={**os.environ, **kept})
         self._step("A client starts the workbench, as Claude Code or Claude Desktop would.")
+        self._say(f"Its config has {_SERVERS} servers in {len(_TOOLBOXES)} toolboxes (here all are one small program).")
         with anyio.fail_after(_PATIENCE):
             async with Client(program) as client:
                 workbench = await self._meet(client)
@@ -89,7 +97,7 @@ class _Demo:
                 self._conclude(workbench, cost_of_tools(tools), len(tools))
         self._out.print("\nThe workbench and its server have ended. To begin with your own servers:\n")
         for command, purpose in _NEXT.items():
-            self._out.print(f"  mcp-workbench {command:<8} [dim]# {purpose}[/]")
+            write_folded(self._out, f"{line(own_command())} {command}  [dim]# {purpose}[/]", indent=2, hanging=2)
 
     async def _meet(self, client: Client) -> Cost:
         tools = (await client.list_tools()).tools
@@ -120,10 +128,11 @@ class _Demo:
 
     def _conclude(self, workbench: Cost, direct: Cost, tools: int) -> None:
         self._step("What it costs the model's context.")
-        self._say(f"Two tools and the instructions: {workbench}.")
-        self._say(f"These {tools} tools directly:         {direct}.")
-        self._say(f"With {_MANY} such servers: still about {workbench.characters:,} characters")
-        self._say(f"instead of {_MANY * direct.characters:,}, and a toolbox is read only when it is opened.")
+        everything = Cost(_SERVERS * direct.characters)
+        share = workbench.characters / everything.characters
+        self._say(f"All {_SERVERS} servers connected directly, {_SERVERS * tools} tools: {everything}, always.")
+        self._say(f"The workbench, two tools and the instructions: {workbench}, {share:.0%} of that.")
+        self._say(f"Opening this toolbox added {direct}. The other {_SERVERS - 1} servers were never started.")
 
     def _step(self, title: str) -> None:
         self._steps += 1
@@ -133,20 +142,21 @@ class _Demo:
         self._print_indented(text, 3)
 
     def _quote(self, text: str) -> None:
-        for line in text.splitlines():
-            self._print_indented(line, 5, "green")
+        for each in text.splitlines():
+            self._print_indented(each, 5, "green")
 
-    def _print_indented(self, line: str, columns: int, style: str = "") -> None:
+    def _print_indented(self, text: str, columns: int, style: str = "") -> None:
         wrap = textwrap.TextWrapper(
             self._out.width - 2, initial_indent=" " * columns, subsequent_indent=" " * (columns + 2)
         )
-        self._out.print(Text(wrap.fill(line), style=style))
+        self._out.print(Text(wrap.fill(text), style=style))
 
 
 _NEXT = {
     "init": "write a first config",
-    "import": "take over the servers of Claude, Cursor and VS Code",
-    "install": "put the workbench into a client",
+    "check --connect": "see whether its servers work",
+    "import": "take over the servers of your clients",
+    "install claude-code --dry-run": "see how it gets into a client",
 }
 
 

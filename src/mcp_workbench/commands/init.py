@@ -3,14 +3,14 @@
 import argparse
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
-from rich.markup import escape
-
 from mcp_workbench.clients.safe_write import replace_text
 from mcp_workbench.clients.variables import escaped
-from mcp_workbench.commands.terminal import console
+from mcp_workbench.commands.own_command import own_command
+from mcp_workbench.commands.terminal import console, line
 from mcp_workbench.config.document import Json
 from mcp_workbench.config.loading import config_path, parse_config
 from mcp_workbench.config.locations import FILE_NAME
@@ -65,13 +65,13 @@ def first_config() -> dict[str, Json]:
 
 def _show_next_steps(target: Path, *, named: bool) -> None:
     out = console()
-    option = f" --config {target}" if named else ""
+    option = f" --config {shlex.quote(str(target))}" if named else ""
     steps = {
         "check --connect": "start its server and see its tools",
         "import": "take over the servers that your other clients have",
         "install claude-desktop": "give it to a client (or claude-code, cursor, vscode)",
     }
-    out.print(f"Wrote {escape(str(target))}. What you can do next:\n")
+    out.print(f"Wrote {line(target)}. What you can do next:\n")
     width = max(map(len, steps))
     for command, purpose in steps.items():
-        out.print(f"  mcp-workbench{escape(option)} {command:<{width}}  [dim]# {purpose}[/]")
+        out.print(f"  {line(own_command() + option)} {command:<{width}}  [dim]# {purpose}[/]")
