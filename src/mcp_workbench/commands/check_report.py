@@ -71,7 +71,9 @@ def show_result(checkup: Checkup, out: Console) -> None:
 def show_doubts(checkup: Checkup, out: Console) -> None:
     """Show what is odd about servers that were not started."""
     for server in checkup.servers:
-        _show_trouble(out, server)
+        if server.doubt:
+            names = joined_names(out, [line(server.toolbox), line(server.name)])
+            write_folded(out, f"[yellow]{names}[/]: {line(server.doubt)}", hanging=2)
 
 
 def as_json(checkup: Checkup) -> dict[str, Any]:
@@ -180,6 +182,8 @@ def _server_as_json(server: ServerCheck) -> dict[str, Any]:
     if server.admitted is not None and server.time_to_ready is not None:
         report["secondsToReady"] = round(server.time_to_ready, 3)
         report |= {"tools": server.admitted.names, "toolsOffered": len(server.offered), **_cost_as_json(server.cost)}
+    if server.doubt:
+        report["warning"] = server.doubt
     if sentences := server.warnings.sentences(server.toolbox, server.name):
         report |= {"warning": "; ".join(sentences), **server.warnings.as_json()}
     if server.diagnosis:

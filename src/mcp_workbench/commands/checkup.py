@@ -50,6 +50,8 @@ class ServerCheck:
     """How it is reached; of a remote server, how it was."""
     failure: ConnectFailed | None = None
     diagnosis: Diagnosis | None = None
+    doubt: str | None = None
+    """What is odd about it, as far as one sees without starting it."""
     warnings: ToolWarnings = field(default_factory=ToolWarnings)
 
     @property
@@ -109,7 +111,7 @@ class Checkup:
         redact = Redactor(self.loaded.secrets)
         for server in self.servers:
             doubt = not_on_path(self.loaded.config.toolboxes[server.toolbox].servers[server.name])
-            server.warning = doubt and redact(doubt)
+            server.doubt = doubt and redact(doubt)
 
     async def connect(self, manager: ClientManager) -> None:
         """Start all servers at once and wait until each is ready or has failed."""
