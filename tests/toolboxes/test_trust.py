@@ -108,31 +108,36 @@ import sys
 from pathlib import Path
 from mcp_workbench.toolboxes.trust import Record
 from mcp_workbench.toolboxes.trust_records import TrustRecords
-directory, identity, name = sys.argv[1:]
+directory, identity, *names = sys.argv[1:]
 records = TrustRecords(Path(directory))
-shown = {name: records.read(identity).waiting[name]}
+waiting = records.read(identity).waiting
 print("ready", flush=True)
 sys.stdin.readline()
-records.change(identity, lambda found: (found or Record()).having_accepted(shown))
+for name in names:
+    records.change(identity, lambda found: (found or Record()).having_accepted({name: waiting[name]}))
 """
 
 
 def test_acceptances_of_several_processes_at_once_lose_nothing(tmp_path: Path) -> None:
-    names = [f"tool{number}" for number in range(6)]
+    names = [f"tool{number}" for number in range(120)]
     workbench(tmp_path).judge(ToolList([tool(name) for name in names]))
     workbench(tmp_path).judge(ToolList([tool(name, "2") for name in names]))
     people = [
         subprocess.Popen(
-            [sys.executable, "-c", ACCEPTING, str(tmp_path), SERVER, name],
+            [sys.executable, "-c", ACCEPTING, str(tmp_path), SERVER, *names[number::3]],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
-        for name in names
+        for number in range(3)
     ]  # fmt: skip
     for person in people:
         assert person.stdout is not None
         assert person.stdout.readline() == "ready\n"
     for person in people:
-        person.communicate("go\n", timeout=60)
+        assert person.stdin is not None
+        person.stdin.write("go\n")
+        person.stdin.flush()
+    for person in people:
+        person.communicate(timeout=90)
         assert person.returncode == 0
     assert workbench(tmp_path).judge(ToolList([tool(name, "2") for name in names])) == Verdict()
 
