@@ -145,8 +145,8 @@ _WEIGHTS = {
 
 
 async def answer(question: Json) -> Json:
-    """Answer a question with what it says: the token of the call that asked."""
-    return {"action": "accept", "content": {"name": question["message"]}}
+    """Answer a question with what it says, after the name of who asks: the token of the call."""
+    return {"action": "accept", "content": {"name": question["message"].rpartition(" asks: ")[2]}}
 
 
 class CallMaker:
