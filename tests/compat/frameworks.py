@@ -81,12 +81,12 @@ FRAMEWORKS = (
     Framework(AUTOGEN, "autogen_client.py", "`mcp_server_tools`", fresh=True),
     Framework(("google-adk[mcp]==2.13.0",), "google_adk_client.py"),
     Framework(("smolagents[mcp]==1.26.0", "mcp[ws]<2"), "smolagents_client.py"),
-    Framework(("@ai-sdk/mcp@1.0.101", "ai@6.0.326"), "ai_sdk.mjs"),
+    Framework(("@ai-sdk/mcp@1.0.101", "ai@6.0.326", "zod@4.6.7"), "ai_sdk.mjs"),
     Framework(
         ("@langchain/mcp-adapters@1.1.4", "@langchain/core@1.2.13", "@langchain/langgraph@1.4.10"), "langchain_js.mjs"
     ),
     # With zod 3 it drops what is in an object that names no properties, whichever server it is for.
-    Framework(("@mastra/mcp@0.14.5", "zod@4"), "mastra.mjs"),
+    Framework(("@mastra/mcp@0.14.5", "@mastra/core@0.24.9", "zod@4.6.7"), "mastra.mjs"),
     Framework(("supergateway@4.0.0",), "supergateway.mjs", "`--stateful`", ("stateful",)),
     Framework(("supergateway@4.0.0",), "supergateway.mjs", "without `--stateful`", ("stateless",), fresh=True),
     Framework(("mcporter@0.9.0",), "mcporter.mjs", fresh=True),
