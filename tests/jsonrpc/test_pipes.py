@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_workbench.jsonrpc import pipes
+from mcp_workbench.redaction import Redactor
 
 pytestmark = pytest.mark.anyio
 
@@ -71,12 +72,30 @@ async def test_text_without_a_line_end_is_handed_on_in_pieces() -> None:
     assert "".join(pieces) == "x" * 2_000_000
 
 
-async def test_long_text_is_parted_between_words_so_that_a_secret_is_known_in_the_pieces() -> None:
-    line = b"words of one line " * 100_000
+async def test_long_text_is_parted_where_no_secret_lies_across() -> None:
+    secret = "k7Q2-" + "x1y2z3" * 20
+    line = (b"-" * 200_000 + secret.encode()) * 8
     chunks = [line[start : start + 99_991] for start in range(0, len(line), 99_991)]
-    pieces = [piece async for piece in pipes.read_text_lines(chunks_of(chunks))]
+    redact = Redactor([secret])
+    pieces = [piece async for piece in pipes.read_text_lines(chunks_of(chunks), redact.cut)]
     assert len(pieces) > 1
-    assert " ".join(pieces).split() == line.decode().split()
+    assert "".join(pieces) == line.decode()
+    assert "".join(map(redact, pieces)) == redact(line.decode())
+
+
+async def test_a_line_that_can_be_parted_nowhere_is_handed_on_before_it_fills_the_memory() -> None:
+    chunks = [b"x" * 200_000] * 10
+    pieces = [piece async for piece in pipes.read_text_lines(chunks_of(chunks), lambda text: 0)]
+    assert len(pieces) > 1
+    assert "".join(pieces) == "x" * 2_000_000
+
+
+async def test_bytes_that_are_no_text_survive_the_parting_of_a_line() -> None:
+    line = b"\xff\xc3" + "ä".encode() * 400_000
+    chunks = [line[start : start + 99_991] for start in range(0, len(line), 99_991)]
+    pieces = [piece async for piece in pipes.read_text_lines(chunks_of(chunks), lambda text: len(text) - 3)]
+    assert len(pieces) > 1
+    assert "".join(pieces) == line.decode(errors="replace")
 
 
 async def test_a_pipe_is_read_to_its_end(pipe: tuple[int, int]) -> None:

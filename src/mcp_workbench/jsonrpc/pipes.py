@@ -87,19 +87,30 @@ async def read_lines(receive: Receive) -> AsyncIterator[bytes]:
         yield last
 
 
-async def read_text_lines(receive: Receive) -> AsyncIterator[str]:
-    """Every line as text for people, in bounded memory: a very long one comes in pieces, bad bytes are replaced."""
+async def read_text_lines(receive: Receive, cut: Callable[[str], int] = len) -> AsyncIterator[str]:
+    """Every line as text for people, in bounded memory: a very long one comes in pieces, bad bytes are replaced.
+
+    Args:
+        receive: Waits for the next bytes.
+        cut: Where a line that goes on may be parted, such as `Redactor.cut`; 0 where that cannot be told yet.
+    """
     pending = b""
     while chunk := await receive():
         *lines, pending = (pending + chunk).split(b"\n")
         if len(pending) > _CHUNK:
-            # Between words, if there are any: whoever looks for a secret in the pieces must find it whole.
-            piece, space, rest = pending.rpartition(b" ")
-            lines, pending = ([*lines, piece], rest) if space else ([*lines, pending], b"")
+            piece, pending = _parted(pending, cut)
+            lines = [*lines, piece]
         async for line in _in_slices(lines):
             yield line.decode(errors="replace").rstrip()
     if pending:
         yield pending.decode(errors="replace").rstrip()
+
+
+def _parted(line: bytes, cut: Callable[[str], int]) -> tuple[bytes, bytes]:
+    """The part of an unfinished line that may be handed on, and the rest; all of it once it is far too long."""
+    text = line.decode(errors="surrogateescape")
+    place = cut(text) if len(line) <= 4 * _CHUNK else len(text)
+    return text[:place].encode(errors="surrogateescape"), text[place:].encode(errors="surrogateescape")
 
 
 async def _in_slices(lines: Iterable[bytes]) -> AsyncIterator[bytes]:

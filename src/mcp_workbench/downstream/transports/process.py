@@ -134,7 +134,7 @@ class ProcessTransport:
     async def pump_stderr(self) -> None:
         """Read stderr for as long as there is any, so that it never blocks the server."""
         try:
-            async for line in pipes.read_text_lines(self._receive_stderr):
+            async for line in pipes.read_text_lines(self._receive_stderr, self._redact.cut):
                 self._kept(line)
                 self._on_stderr(line)
         finally:
