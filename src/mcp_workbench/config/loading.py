@@ -54,6 +54,9 @@ class LoadedConfig:
     watched: tuple[Path, ...] = ()
     """The files that a change of would change this config: those that were read, and those that might come to be."""
 
+    paths: tuple[Path, ...] = ()
+    """The files that were asked for, some of which may be missing; none for a config that is from no file."""
+
     @property
     def path(self) -> Path:
         """The file that settles what the others leave open: the last."""
@@ -86,7 +89,7 @@ def load_config(
     loaded = _load(texts, Surroundings(environ, given_inputs(environ), ask), tolerant=tolerant)
     skipped = tuple(f"{failure.place}: there is no such file; it was skipped" for failure in missing)
     watched = (*paths, *(file for file in loaded.watched if file not in paths))
-    return replace(loaded, notes=(*skipped, *loaded.notes), watched=watched)
+    return replace(loaded, notes=(*skipped, *loaded.notes), watched=watched, paths=tuple(paths))
 
 
 def parse_config(text: str | bytes, source: str, environ: Mapping[str, str], *, tolerant: bool = False) -> LoadedConfig:

@@ -233,6 +233,7 @@ class Connection:
 
     async def _connect_and_serve(self, run: Run) -> None:
         """Connect; if the server did not survive the question for its era, once more with the older greeting first."""
+        await self._route.prepare()
         began = anyio.current_time()
         deadline = began + self.config.connect_timeout
         for legacy_first in (True,) if self._legacy_first else (False, True):

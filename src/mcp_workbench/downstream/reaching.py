@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from mcp_workbench.config.models import RemoteServer, ServerConfig, StdioServer
+from mcp_workbench.downstream.connecting import LinkFailed
 from mcp_workbench.downstream.transports.environment import missing_variable_hint, server_environment
 from mcp_workbench.downstream.transports.process import run_process
 from mcp_workbench.downstream.transports.spawn import Program
@@ -28,10 +29,25 @@ class Route:
     def __init__(self, toolbox: str, server: str, entry: ServerConfig, redact: Redactor, on_note: OnNote) -> None:
         self._toolbox = toolbox
         self._server = server
+        self._as_written = entry
         self._entry = entry
         self._redact = redact
         self._on_note = on_note
         self._login: ServerLogin | None = None
+
+    async def prepare(self) -> None:
+        """Get the values that are known only at a start.
+
+        Raises:
+            LinkFailed: There are none; the reason says why.
+        """
+        if self._as_written.commands:
+            from mcp_workbench.downstream.start_values import NoStartValue, with_start_values
+
+            try:
+                self._entry = await with_start_values(self._as_written, self._redact.learn)
+            except NoStartValue as failure:
+                raise LinkFailed(str(failure)) from None
 
     def reached(self) -> AbstractAsyncContextManager[Transport]:
         """A transport to the server; entering it raises `TransportFailed` where there is no way."""

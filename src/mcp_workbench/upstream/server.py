@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, cast
 from weakref import WeakSet
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp_types import CLIENT_INFO_META_KEY
@@ -31,6 +32,7 @@ from mcp_workbench.toolboxes.selection import select
 from mcp_workbench.upstream.attribution import asking_for, sentence, with_origin_in_questions
 from mcp_workbench.upstream.instructions import instructions
 from mcp_workbench.upstream.parameters import parse_find_tools, parse_open_toolbox, parse_use_tool
+from mcp_workbench.upstream.reloading import follow_config
 from mcp_workbench.upstream.session import ClientSession, log_level, without_hop_keys
 from mcp_workbench.upstream.tools import offered_tools
 
@@ -59,9 +61,12 @@ class Workbench:
 
     @asynccontextmanager
     async def _lifespan(self, _: MCPServer[None]) -> AsyncGenerator[None]:
-        async with ClientManager.running(self._loaded, self._notify, recorded=True) as manager:
+        running = ClientManager.running(self._loaded, self._notify, recorded=True)
+        async with running as manager, anyio.create_task_group() as tasks:
             self._manager = manager
+            tasks.start_soon(follow_config, manager)
             yield
+            tasks.cancel_scope.cancel()
 
     async def _answer(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer the two tools; let the SDK do the rest."""
