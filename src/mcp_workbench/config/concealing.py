@@ -12,7 +12,9 @@ MASK = "***"
 
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|\bpass\b|auth|credential|bearer|cookie|\bpat\b|\bpwd\b|\bdsn\b")
 _NAMED = re.compile(r"(?P<name>-{0,2}[\w.-]+)(?P<joint>=|:\s*)(?P<value>.+)", re.DOTALL)
-_RANDOM = re.compile(r"(?=[A-Za-z0-9_-]*[0-9])(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{24,}")
+_RANDOM = re.compile(r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-]*[0-9])(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{24,}")
+"""A whole run: looked for at its beginning alone, or an argument of 50,000 letters would take minutes."""
+
 _REFERENCE = re.compile(r"\$\{[^}]*\}")
 
 
