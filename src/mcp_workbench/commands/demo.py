@@ -156,7 +156,7 @@ _NEXT = {
     "init": "write a first config",
     "check --connect": "see whether its servers work",
     "import": "take over the servers of your clients",
-    "install claude-code --dry-run": "see how it gets into a client",
+    "install claude-code --dry-run": "show the diff",
 }
 
 

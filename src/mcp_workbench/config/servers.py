@@ -120,7 +120,7 @@ class ServerEntry(FileObject):
         description="What to do about tools that changed since they were accepted. Absent: as the toolbox has it.",
     )
     dev: DevelopmentMode | None = Field(
-        default=None, description="Restart the server when its sources change, while you work on it."
+        default=None, description="Has no effect yet: restart the server when its sources change."
     )
     connect_timeout: Seconds = Field(
         default=30.0, description="Seconds that the server may take from its start to its list of tools."
