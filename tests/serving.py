@@ -22,8 +22,8 @@ async def serving(
 
 
 async def opened(client: WireClient, toolbox: str) -> Json:
-    """What `open_toolbox` says of a toolbox that opens."""
-    result = await client.call_tool("open_toolbox", {"toolbox_name": toolbox})
+    """What `open_toolbox` says of a toolbox that opens, once its servers' questions are answered."""
+    result = await client.call_tool_answering("open_toolbox", {"toolbox_name": toolbox})
     assert not result.get("isError"), result
     return json.loads(text_of(result))
 

@@ -16,7 +16,7 @@ from typing import get_args
 import anyio
 import pytest
 
-from compat.everything import CAPABILITIES, STEPS, Recording, record
+from compat.everything import CAPABILITIES, ROOTED, STEPS, Recording, record
 from compat.inspector import TOOL_IS_ERROR, Inspector
 from compat.published import PYTEST_MCPTEST, assert_nothing_runs_in, made_once, npm_install, program, run
 from serving import opened, serving, using
@@ -96,20 +96,29 @@ def behind(request: pytest.FixtureRequest, everything: Json, tmp_path_factory: p
 
     async def talk() -> Recording:
         toolboxes = {"dev": {"everything": everything}}
-        async with serving(folder, toolboxes, era, capabilities=CAPABILITIES, env=SAME) as client:
+        asked: list[Json] = []
+
+        async def rooted(params: Json) -> Json:
+            asked.append(params)
+            return ROOTED
+
+        handlers = {"roots/list": rooted}
+        async with serving(folder, toolboxes, era, capabilities=CAPABILITIES, env=SAME, on_request=handlers) as client:
             tools = (await opened(client, "dev"))["tools"]
-            return await record(
+            recording = await record(
                 client, tools, lambda tool, arguments: ("use_tool", using("dev", "everything", tool, arguments))
             )
+            recording.roots_questions += asked
+            return recording
 
     return Behind(era, anyio.run(talk))
 
 
 @pytest.mark.node
 def test_the_everything_server_shows_the_tools_it_shows_directly(direct: Recording, behind: Behind) -> None:
-    for_interfaces = {"execution", "icons", "_meta"}
+    not_for_models = {"title", "annotations", "outputSchema", "execution", "icons", "_meta"}
     ours = {"toolbox_name": "dev", "source_server": "everything"}
-    expected = [{**{key: tool[key] for key in tool if key not in for_interfaces}, **ours} for tool in direct.tools]
+    expected = [{**{key: tool[key] for key in tool if key not in not_for_models}, **ours} for tool in direct.tools]
     assert behind.recording.tools == expected
     assert {step.tool for step in STEPS.values()} == {tool["name"] for tool in direct.tools}
 
@@ -124,7 +133,7 @@ def test_a_tool_of_the_everything_server_does_what_it_does_directly(
     added = {"resultType": "complete"} if behind.era == "modern" else {}
     outcome = {kind: {**value, **(added if kind == "result" else {})} for kind, value in expected.outcome.items()}
     assert seen.outcome == outcome
-    assert seen.questions == expected.questions
+    assert seen.questions == [asked_by("dev/everything", question) for question in expected.questions]
     assert seen.progress == expected.progress
 
 
@@ -152,6 +161,14 @@ def test_log_messages_of_the_everything_server_come_with_their_origin(direct: Re
     (alone,) = [log for log in direct.logs if log["data"] == "<random message>"]
     (passed_on,) = [log for log in behind.recording.logs if log["data"] == "<random message>"]
     assert passed_on == {**alone, "logger": "dev/everything"}
+
+
+def asked_by(origin: str, question: Json) -> Json:
+    """The question as a user sees it through the workbench: with the name of the server that asks."""
+    if question["method"] != "elicitation/create":
+        return question
+    params = question["params"]
+    return {**question, "params": {**params, "message": f"{origin} asks: {params['message']}"}}
 
 
 # Servers of the modern era on the official packages, directly and behind the workbench.
@@ -198,7 +215,8 @@ async def test_a_modern_server_on_an_official_package_asks_what_it_asks_directly
         added = question["params"].pop("elicitationId", None)
         assert (added is not None) == (era == "legacy" and question["params"].get("mode") == "url")
     assert "blue" in text_of(result)
-    assert (seen, sorted(asked, key=json.dumps)) == (result, questions)
+    named = [asked_by("dev/asker", question) for question in questions]
+    assert (seen, sorted(asked, key=json.dumps)) == (result, sorted(named, key=json.dumps))
 
 
 # The official clients before the workbench.
@@ -282,7 +300,7 @@ def test_an_official_client_answers_every_kind_of_question(conversation: Convers
 def test_an_official_client_is_asked_what_the_server_asked(conversation: Conversation) -> None:
     *forms, url, sampling, roots = conversation.seen["questions"]
     schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-    form = {"mode": "form", "message": "What is your name?", "requestedSchema": schema}
+    form = {"mode": "form", "message": "dev/tools asks: What is your name?", "requestedSchema": schema}
     assert forms == [{"method": "elicitation/create", "params": form}] * 4
     assert (url["params"]["mode"], url["params"]["url"]) == ("url", "https://example.com/consent")
     message = {"role": "user", "content": {"type": "text", "text": "Sing"}}
@@ -365,7 +383,7 @@ def test_the_inspectors_daemon_opens_a_toolbox_uses_its_tools_and_answers_a_ques
         assert added["structuredContent"] == {"sum": 3}
         paused = inspector.mcpdo("tools/call", "use_tool", json.dumps(using("dev", "tools", "ask")))
         question = paused["elicitationPending"]
-        assert question["message"] == "What is your name?"
+        assert question["message"] == "dev/tools asks: What is your name?"
         answered = inspector.mcpdo("elicitation/respond", question["elicitationId"], "name:=blue")
         assert json.loads(text_of(answered)) == [{"q1": {"action": "accept", "content": {"name": "blue"}}}]
     finally:
