@@ -20,7 +20,7 @@ pytestmark = pytest.mark.benchmark
 def run(*options: str) -> str:
     """What the benchmark prints with these options."""
     command = [sys.executable, str(RUN), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

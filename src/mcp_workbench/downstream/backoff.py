@@ -38,4 +38,5 @@ class Backoff:
         left = self._next_try - anyio.current_time()
         if left <= 0:
             return None
-        return f"{self._reason}\nIt failed {self._failures} times in a row; the next try is due in {math.ceil(left)} s"
+        times = f"it failed {self._failures} times in a row, and the next try is due in {math.ceil(left)} s"
+        return f"{times}; the last time: {self._reason}"  # which comes last, since a server's own words may end it
