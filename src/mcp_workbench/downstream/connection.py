@@ -44,7 +44,7 @@ _STABLE_AFTER = 60.0
 """A server that ran this long, or answered a call, is not one that keeps dying."""
 
 _LAST_CALLS = 10.0
-"""Seconds that the calls under way have to finish when the config has no more use for their server."""
+"""Seconds that the calls under way have to finish when their server is to end or to start afresh."""
 
 _LEAVING = "the workbench is shutting down"
 
@@ -139,6 +139,11 @@ class Connection:
         return f"{self.toolbox}/{self.server}"
 
     @property
+    def has_run(self) -> bool:
+        """Whether the server was ever started, or tried to be."""
+        return self._run is not None
+
+    @property
     def known_tools(self) -> ToolList | None:
         """The tools that it offers as far as they are known, without asking the server."""
         return self._tools
@@ -194,17 +199,20 @@ class Connection:
         if self._tools is not None and self._tools.source is not None:
             self._tools = admit(self._tools.source)
 
-    async def retire(self) -> None:
-        """Let the calls under way finish, in bounded time, and end the server for good: the config changed."""
+    async def retire(self, why: str = "the config changed") -> None:
+        """Let a start and the calls under way finish, in bounded time, and end the server for good."""
         with anyio.move_on_after(_LAST_CALLS):
+            if self._run is not None:
+                await self._run.begun.wait()
             while self._is_used():
                 await self._less_used.wait()
-        await self.stop("the config changed")
+        await self.stop(why)
 
     async def stop(self, why: str = _LEAVING) -> None:
         """End the server and never start it again."""
         self._become(State.STOPPED, f"stopped: {why}")
         if self._run is not None:
+            self._run.failure = LinkFailed(why)
             self._run.scope.cancel()
             await self._run.over.wait()
         self._route.close()

@@ -84,6 +84,8 @@ class ClientManager:
         self._finder: Finder | None = None
         self._retiring: set[Connection] = set()
         self._calls = 0
+        self.applied = anyio.Event()
+        """Set when the next config is applied; another one stands here from then on."""
         self.apply(loaded)
 
     @classmethod
@@ -132,8 +134,23 @@ class ClientManager:
         kept = set(self._all_connections())
         for connection in (connection for servers in before.values() for connection in servers.values()):
             if connection not in kept:
-                self._retiring.add(connection)
-                self._shared.tasks.start_soon(self._retire, connection)
+                self._retire_soon(connection, "the config changed")
+        self.applied.set()
+        self.applied = anyio.Event()
+
+    def restart(self, toolbox: str, server: str, why: str) -> bool:
+        """Let the next use of a server start it afresh; whether there was anything to end or to forget.
+
+        A run that is there finishes its calls, in bounded time, and ends; what was never started stays so.
+        """
+        servers = self._connections.get(toolbox, {})
+        old = servers.get(server)
+        if old is None or not old.has_run:
+            return False
+        # A new table, since an opening that is under way goes on with the old one.
+        self._connections[toolbox] = {**servers, server: self._new(toolbox, server, old.config)}
+        self._retire_soon(old, why)
+        return True
 
     def connections(self, toolbox: str) -> Mapping[str, Connection]:
         """The connections of one toolbox, in config order."""
@@ -249,7 +266,7 @@ class ClientManager:
     def _all_connections(self) -> list[Connection]:
         return [connection for servers in self._connections.values() for connection in servers.values()]
 
-    # What a config changes.
+    # What a config or a restart changes.
 
     def _kept_or_new(self, before: Connections, toolbox: str, server: str, entry: ServerConfig) -> Connection:
         admission = self._admissions.of(toolbox, server)
@@ -257,14 +274,21 @@ class ClientManager:
         if known is not None and known.config == entry:
             known.admit_by(admission)
             return known
-        new = Connection(toolbox, server, entry, self._shared, admission)
+        return self._new(toolbox, server, entry)
+
+    def _new(self, toolbox: str, server: str, entry: ServerConfig) -> Connection:
+        new = Connection(toolbox, server, entry, self._shared, self._admissions.of(toolbox, server))
         if self._log_level is not None:
             new.set_log_level(self._log_level)
         return new
 
-    async def _retire(self, connection: Connection) -> None:
+    def _retire_soon(self, connection: Connection, why: str) -> None:
+        self._retiring.add(connection)
+        self._shared.tasks.start_soon(self._retire, connection, why)
+
+    async def _retire(self, connection: Connection, why: str) -> None:
         try:
-            await connection.retire()
+            await connection.retire(why)
         finally:
             self._retiring.discard(connection)
 

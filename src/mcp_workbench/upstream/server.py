@@ -30,6 +30,7 @@ from mcp_workbench.toolboxes.manager import ClientManager, ToolReference
 from mcp_workbench.toolboxes.opening import InputNeeded
 from mcp_workbench.toolboxes.selection import select
 from mcp_workbench.upstream.attribution import asking_for, sentence, with_origin_in_questions
+from mcp_workbench.upstream.development import follow_sources
 from mcp_workbench.upstream.instructions import instructions
 from mcp_workbench.upstream.parameters import parse_find_tools, parse_open_toolbox, parse_use_tool
 from mcp_workbench.upstream.reloading import follow_config
@@ -65,6 +66,7 @@ class Workbench:
         async with running as manager, anyio.create_task_group() as tasks:
             self._manager = manager
             tasks.start_soon(follow_config, manager)
+            tasks.start_soon(follow_sources, manager)
             yield
             tasks.cancel_scope.cancel()
 
