@@ -212,7 +212,8 @@ class Connection:
         """End the server and never start it again."""
         self._become(State.STOPPED, f"stopped: {why}")
         if self._run is not None:
-            self._run.failure = LinkFailed(why)
+            if not self._run.begun.is_set():
+                self._run.failure = LinkFailed(why)
             self._run.scope.cancel()
             await self._run.over.wait()
         self._route.close()
