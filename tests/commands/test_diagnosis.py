@@ -210,7 +210,7 @@ class TestRemediesThatFit:
             "no answer to initialize within 30 s; the last lines of its stderr:\ngetaddrinfo ENOTFOUND mcp.stripe.com"
         )
         assert diagnose(slow, entry("npx", "x")).next_step.startswith("it cannot reach mcp.stripe.com")
-        npm = step("npm error getaddrinfo ENOTFOUND registry.npmjs.org", entry("npx", "x"))
+        npm = step("npm error getaddrinfo ENOTFOUND registry.example.org", entry("npx", "x"))
         assert npm.startswith("its package cannot be downloaded")
 
     def test_a_whole_command_line_as_command_is_split(self) -> None:
